@@ -93,7 +93,7 @@ let package = Package(
             "OfficialCore",
             uses: [
                 "Base", "JSON", "Posix", "Cryptography", "ChatCore", "Store", "Network", "XFTP",
-                "CoreServices",
+                "CoreServices", "RemoteControl",
             ]),
         module(
             "Links", uses: ["Base", "Posix", "Cryptography", "Store", "ChatCore", "XFTP", "CoreServices"]),
@@ -132,7 +132,7 @@ let package = Package(
             dependencies: [
                 "Base", "Posix", "CLinux", "Cryptography", "KeySlots", "Keyring", "Unlocking", "Network",
                 "ChatCore", "XFTP", "XFTPRelay", "SMPRelay", "EmbeddedCore", "Archive", "OfficialCore",
-                "Links",
+                "RemoteControl", "Links",
                 "Namespace", "Hydration", "Media", "Outbox", "Thumbnails",
                 "FileSystem",
                 "Fuse",
@@ -188,7 +188,12 @@ let package = Package(
         tests(of: "ChatProtocol", uses: ["JSON"]),
         tests(of: "XFTP", uses: ["Cryptography", "Network", "XFTPRelay", "chatfs"]),
         tests(of: "XFTPRelay", uses: ["XFTP", "Cryptography", "Network", "chatfs"]),
-        tests(of: "RemoteControl", uses: ["COpenSSL", "Cryptography", "JSON", "Network", "Posix"]),
+        tests(
+            of: "RemoteControl",
+            uses: [
+                "COpenSSL", "ChatCore", "Cryptography", "JSON", "Network", "OfficialCore", "Posix",
+                "ScriptedCore", "chatfs",
+            ]),
         tests(of: "CoreServices", uses: ["ChatCore", "Cryptography", "Posix", "Store", "XFTP"]),
         tests(
             of: "EmbeddedCore",

@@ -96,6 +96,11 @@ public struct ChatFile: Hashable, Sendable {
     public var link: String?
     /// For sent files: whether a delivery receipt arrived.
     public var isDelivered: Bool
+    /// Only another machine has the content: `FileTransferring.location(of:progress:)` brings it here.
+    public var isElsewhere = false
+
+    /// Whether the core has the whole content on this machine.
+    public var isHere: Bool { status.isReadable && !isElsewhere }
 
     public init(
         id: FileID, name: String, size: UInt64, status: FileStatus, transport: Transport,

@@ -17,6 +17,12 @@ public protocol FileTransferring: OpenProfile {
     /// if there is none.
     /// - Throws: `.noSuchFile`.
     func location(of file: FileID) async throws(ChatError) -> FileSourceLocation?
+    /// The same for a reader that waits, where the content may have to come from another machine first.
+    /// - Parameter progress: called whenever some of it has come. Any thread; returns at once.
+    /// - Throws: `.noSuchFile`; `.file(.unreachable)` while the other machine is away.
+    func location(
+        of file: FileID, progress: @escaping @Sendable () -> Void
+    ) async throws(ChatError) -> FileSourceLocation?
 
     // MARK: - Downloads by the core
 
@@ -63,6 +69,11 @@ public protocol FileTransferring: OpenProfile {
 extension FileTransferring {
     /// For cores whose items always have a source.
     public func location(of file: FileID) async throws(ChatError) -> FileSourceLocation? { nil }
+
+    /// For cores whose files are on this machine.
+    public func location(
+        of file: FileID, progress: @escaping @Sendable () -> Void
+    ) async throws(ChatError) -> FileSourceLocation? { try await location(of: file) }
 
     /// For cores that do not download claimed files.
     public var receivesWhatIsClaimed: Bool { false }

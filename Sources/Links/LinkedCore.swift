@@ -209,6 +209,13 @@ public final class LinkedCore: ChatCore {
         file.isOfLink ? try await claims.location(of: file) : try await core.location(of: file)
     }
 
+    public func location(
+        of file: FileID, progress: @escaping @Sendable () -> Void
+    ) async throws(ChatError) -> FileSourceLocation? {
+        file.isOfLink
+            ? try await claims.location(of: file) : try await core.location(of: file, progress: progress)
+    }
+
     /// - Throws: `.invalidCommand` for the file of a link; otherwise as the core beneath.
     public func receiveFile(_ file: FileID, approvedRelays: Bool) async throws(ChatError) {
         guard file.isOfLink else { return try await core.receiveFile(file, approvedRelays: approvedRelays) }

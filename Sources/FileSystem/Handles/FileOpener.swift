@@ -108,7 +108,7 @@ final class FileOpener: Sendable {
 
     /// Returns true if reads need no fetch.
     private func isHere(_ item: ChatItem) -> Bool {
-        guard let file = item.file, !file.status.isReadable else { return true }
+        guard let file = item.file, !file.isHere else { return true }
         return contents.condition(of: file.id).stage == .complete
     }
 

@@ -40,7 +40,7 @@ final class ContentDigests: Sendable {
 
     private func isHere(_ item: ChatItem) -> Bool {
         guard let file = item.file else { return false }
-        return file.status.isReadable || contents.condition(of: file.id).stage == .complete
+        return file.isHere || contents.condition(of: file.id).stage == .complete
     }
 
     /// Returns nil if the file cannot be read.

@@ -117,7 +117,7 @@ final class AttributeReader: Sendable {
 
     private func blocks(of item: ChatItem, _ condition: HydrationCondition) -> UInt64 {
         guard let file = item.file, file.size > 0 else { return 0 }
-        if file.status.isReadable { return file.size / 512 + 1 }
+        if file.isHere { return file.size / 512 + 1 }
         return max(1, condition.cached / 512)
     }
 

@@ -113,6 +113,7 @@ extension EntryReport {
         case .rcvTransfer(let received, let total):
             self.init(state: .receiving, progress: percent(received, total))
         case .rcvWarning(let problem): self.init(state: .receiving, progress: 0, problem: problem.sentence)
+        case .rcvComplete where file.isElsewhere: self.init(state: .remote, progress: 0)
         case .rcvComplete: self.init(state: .stored, progress: 100)
         case .rcvCancelled: self.init(state: .cancelled, progress: 0, problem: "The file was cancelled.")
         case .rcvError(let problem):

@@ -46,7 +46,7 @@ final class PreviewOffers: Sendable {
     /// Lets thumbnailers retry entries that may be local now.
     private func letTryAgain(_ nodes: [Node]) {
         let paths = nodes.compactMap { node -> [UInt8]? in
-            guard case .item(let item) = node.content, item.file?.status.isReadable == true,
+            guard case .item(let item) = node.content, item.file?.isHere == true,
                 let folder = names.node(node.folder)
             else { return nil }
             return Self.path(of: node, in: folder)

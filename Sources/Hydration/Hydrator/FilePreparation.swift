@@ -54,7 +54,15 @@ struct FilePreparation: Sendable {
 
     private func prepareStored() async throws {
         var source = described.source
-        if source == nil { source = try await context.core.location(of: file.id) }
+        if source == nil {
+            // One that comes from elsewhere first is waited for as long as it gets on.
+            source = try await context.core.location(of: file.id) { [file, preparation] in
+                file.step { machine, now in
+                    machine.verifying(preparation, now: now)
+                    return []
+                }
+            }
+        }
         guard let source else { return fail(.noCopy) }
         do {
             let whole = try await open(source) {

@@ -68,27 +68,32 @@ public final class OfficialCore: ChatCore {
         index = try IndexStore(
             path: folder + "/index.sqlite", key: settings.key, owner: profile,
             filesFolder: settings.filesFolder,
-            staging: staging, history: history, recent: recent)
+            staging: staging, history: history, recent: recent, isRemote: settings.phone != nil)
         trust = try OfficialRelayTrust(folder: settings.folder, key: settings.key)
         let held = HeldCommands()
         connection = CoreConnection(
             transport, held,
             identity: CoreIdentity(
-                transport, index, user: profile.id, timeout: settings.connectTimeout))
+                transport, index, user: profile.id, isPhone: settings.phone != nil,
+                timeout: settings.connectTimeout))
         suspension = CoreSuspension(transport, held, settings)
         let descriptions = Descriptions(connection, trust, hasProxy: settings.hasProxy)
         standaloneFiles = StandaloneFiles(connection, of: profile)
         receiver = FileReceiver(connection, index, recent, trust, settings)
         claims = FileClaims(
-            connection, index, receiver, descriptions, staging, filesFolder: settings.filesFolder)
-        sender = MessageSender(connection, index, recent, staging, settings)
+            connection, index, receiver, descriptions, staging, filesFolder: settings.filesFolder,
+            remote: RemoteCopies(
+                transport.remoteFiles, connection, index, staging, user: found.profile.id, settings.phone))
+        sender = MessageSender(connection, index, recent, staging, settings, transport.remoteFiles)
         texts = TextSender(connection, index, recent)
         removals = Removals(connection, index, recent)
         deliveries = PendingDeliveries(connection)
         management = ChatManagement(connection, index, recent, deliveries)
         people = ConnectionMaking(connection, index, user: profile.id)
         readReceipts = ReadReceipts(connection, index)
-        intake = EventIntake(index, recent, descriptions, standaloneFiles, arrivals)
+        intake = EventIntake(
+            index, recent, descriptions, standaloneFiles, arrivals,
+            receives: settings.phone?.receiveLimit != 0)
         historyReader = HistoryReader(connection, index, recent, pageSize: settings.pageSize)
         reconciliation = Reconciliation(
             connection, index, recent, descriptions, trust, history, of: profile, settings)
@@ -106,8 +111,13 @@ public final class OfficialCore: ChatCore {
         let events = transport.events()
         let lock = try await blocking.run { try settings.takeFolder() }
         var iterator = events.makeAsyncIterator()
-        let early = try await Session.firstConnection(&iterator, timeout: settings.connectTimeout)
+        if let profile = settings.phone?.profile {
+            return try await openAway(profile, transport, settings, lock, Remaining(iterator))
+        }
+        let early = try await Session.firstConnection(
+            &iterator, timeout: settings.phone?.pairingTimeout ?? settings.connectTimeout)
         let found = try await Session.find(transport, settings)
+        if let phone = settings.phone { try await blocking.run { try phone.note(found.profile) } }
         let core = try await blocking.run { try OfficialCore(transport, settings, found, lock: lock) }
         let known = try await core.chats()
         do throws(OfficialCoreError) {
@@ -122,6 +132,18 @@ public final class OfficialCore: ChatCore {
         if settings.comparesFirst || known.isEmpty { try await core.reconciliation.takeChats() }
         try await core.reconciliation.takeNetwork()
         core.begin(early, Remaining(iterator), isIdentified: true)
+        return core
+    }
+
+    /// What is known of a phone is shown at once, wherever it is.
+    private static func openAway(
+        _ profile: Profile, _ transport: any OfficialTransport, _ settings: OfficialCoreSettings,
+        _ lock: ProcessLock, _ events: Remaining
+    ) async throws(ChatError) -> OfficialCore {
+        let found = Session.FoundProfile(profile: profile, isActive: true)
+        let core = try await blocking.run { try OfficialCore(transport, settings, found, lock: lock) }
+        core.index.events.tell(.coreUnreachable(PhoneErrors.away.sentence))
+        core.begin([], events, isIdentified: false)
         return core
     }
 
@@ -253,8 +275,8 @@ public final class OfficialCore: ChatCore {
         do throws(ChatError) {
             let wanted = try await blocking.run { [intake] in try intake.take(event.kind) }
             for file in wanted { await receiver.receiveAtArrival(file) }
-            // Where one event came, another may have gone to somebody else.
-            reconciliation.plan()
+            // Where one event came, another may have gone to somebody else; a phone tells nobody else.
+            if settings.phone == nil { reconciliation.plan() }
         } catch {
             // The next comparison finds it.
             log.warning("a change could not be noted: \(error.sentence)")
@@ -340,6 +362,29 @@ public final class OfficialCore: ChatCore {
     public func location(of file: FileID) async throws(ChatError) -> FileSourceLocation? {
         try await claims.location(of: file)
     }
+
+    public func location(
+        of file: FileID, progress: @escaping @Sendable () -> Void
+    ) async throws(ChatError) -> FileSourceLocation? {
+        try await claims.location(of: file, progress: progress)
+    }
+
+    // MARK: - Copies of a phone's files
+
+    /// Whether all of the history that can be read was read over the present connection.
+    public func hasReadHistory() async throws(ChatError) -> Bool {
+        guard connection.isConnected, reconciliation.hasCompared else { return false }
+        if reconciliation.hasReadAll { return true }
+        return try await blocking.run { [index] in try index.read { try $0.walks.unfinished().isEmpty } }
+    }
+
+    /// Whether this machine has a copy of a file that a phone has.
+    public func holdsCopy(of file: FileID) async throws(ChatError) -> Bool {
+        try await blocking.run { [index] in try index.read { try $0.keptCopies.source(of: file) != nil } }
+    }
+
+    /// Removes the copy of a file that the phone still has.
+    public func dropCopy(of file: FileID) async throws(ChatError) { try await claims.dropCopy(of: file) }
 
     // MARK: - Sending and deleting
 

@@ -71,6 +71,26 @@ public struct OfficialCoreSettings: Sendable {
     /// is searched for.
     public var searchesForLostSend: [Duration] = [.zero, .seconds(1), .seconds(3), .seconds(6), .seconds(10)]
 
+    /// A phone: it is away most of the time, its files come over its transport, and what is received there uses its
+    /// storage. nil: a core on this machine.
+    public var phone: Phone?
+
+    /// What holds for the core of a phone.
+    public struct Phone: Sendable {
+        /// The profile that it had the last time, which is shown while it is away; nil before the first session.
+        public var profile: Profile?
+        /// Largest file that it receives for a reader here; 0: it receives nothing for this computer.
+        public var receiveLimit: UInt64 = 100 << 20
+        /// How long a read waits for it.
+        public var awayTimeout = Duration.seconds(10)
+        /// How long the first session is waited for.
+        public var pairingTimeout = Duration.seconds(24 * 3600)
+        /// Keeps whose chats it has. Blocks.
+        public var note: @Sendable (Profile) throws -> Void = { _ in }
+
+        public init(profile: Profile?) { self.profile = profile }
+    }
+
     public init(ownership: Ownership, filesFolder: String, temporaryFolder: String, folder: String) {
         self.ownership = ownership
         self.filesFolder = filesFolder

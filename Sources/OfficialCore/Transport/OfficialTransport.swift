@@ -1,7 +1,7 @@
 import Base
 import ChatCore
 
-/// The way to an official core: its library in this process, its program over a WebSocket.
+/// The way to an official core: its library in this process, its program over a WebSocket, a phone's over its sessions.
 ///
 /// Contract: a request is sent once, never repeated by the transport; it returns the core's answer, or throws
 /// `.refused` with the core's error, or fails otherwise. After `.timeout`, `.broken`, `.cancelled`, `.interrupted`
@@ -27,6 +27,9 @@ public protocol OfficialTransport: Sendable {
     /// For one listener: a second call takes the events from the first.
     func events() -> AsyncStream<TransportEvent>
 
+    /// How the files of a core on another machine come and go; nil: they lie in a folder of this machine.
+    var remoteFiles: (any RemoteFiles)? { get }
+
     func close() async
 }
 
@@ -47,6 +50,8 @@ public enum TransportEvent: Hashable, Sendable {
 }
 
 extension OfficialTransport {
+    public var remoteFiles: (any RemoteFiles)? { nil }
+
     /// Over whichever connection there is.
     /// - Throws: as `request` of the protocol.
     public func request(

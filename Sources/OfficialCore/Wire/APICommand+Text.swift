@@ -170,7 +170,8 @@ extension APICommand {
         guard let file = message.source else {
             return JSONText.object(["msgContent": json(message.content), "mentions": "{}"])
         }
-        guard file.path.isAbsolutePath,
+        // On another machine it is a name in the core's folder of files.
+        guard file.path.isAbsolutePath || !file.path.isEmpty && !file.path.utf8.contains(0x2F),
             file.path.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F })
         else { throw invalid("The staged file of a message has no usable path.") }
         let path = JSONText.string(file.path)

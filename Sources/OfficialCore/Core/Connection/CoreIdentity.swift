@@ -11,15 +11,22 @@ final class CoreIdentity: Sendable {
     private let transport: any OfficialTransport
     private let index: IndexStore
     private let user: Int64
+    /// Its user may have switched to another profile there; its database is known by its certificate.
+    private let isPhone: Bool
     private let timeout: Duration
     private let known = Lock<String?>(nil)
 
-    init(_ transport: any OfficialTransport, _ index: IndexStore, user: Int64, timeout: Duration) {
+    init(
+        _ transport: any OfficialTransport, _ index: IndexStore, user: Int64, isPhone: Bool = false,
+        timeout: Duration
+    ) {
         (self.transport, self.index, self.user, self.timeout) = (transport, index, user, timeout)
+        self.isPhone = isPhone
     }
 
     /// - Throws: `.otherDatabase`; `.unidentified`; why there is no connection.
     func check(_ lane: TransportLane, _ connection: UInt64) async throws(OfficialCoreError) {
+        if isPhone { return try await checkProfile(lane, connection) }
         guard let present = try await present(lane, connection) else { return }
         let expected: String
         if let known = known.withLock({ $0 }) {
@@ -35,6 +42,19 @@ final class CoreIdentity: Sendable {
         .otherDatabase,
         "Another SimpleX database than before answers there, or its profile was made anew: "
             + "use another --data, or bring the former one back.")
+
+    private func checkProfile(
+        _ lane: TransportLane, _ connection: UInt64
+    ) async throws(OfficialCoreError) {
+        let answer = try await transport.request(
+            .user, lane: lane, timeout: timeout, connection: connection)
+        guard case .activeUser(let active) = answer, active.id == user else {
+            throw OfficialCoreError(
+                .otherDatabase,
+                "Another profile is active on the phone than the one that is shown here: switch to it in SimpleX and "
+                    + "connect again.")
+        }
+    }
 
     /// nil from a core that does not tell it.
     private func present(_ lane: TransportLane, _ connection: UInt64) async throws(OfficialCoreError)

@@ -8,12 +8,15 @@ final class EventIntake: Sendable {
     private let descriptions: Descriptions
     private let standaloneFiles: StandaloneFiles
     private let arrivals: ArrivalRule
+    private let receives: Bool
 
+    /// - Parameter receives: whether the core receives anything for this process.
     init(
         _ index: IndexStore, _ recent: RecentEvents, _ descriptions: Descriptions,
-        _ standaloneFiles: StandaloneFiles, _ arrivals: ArrivalRule
+        _ standaloneFiles: StandaloneFiles, _ arrivals: ArrivalRule, receives: Bool = true
     ) {
         self.arrivals = arrivals
+        self.receives = receives
         self.index = index
         self.recent = recent
         self.descriptions = descriptions
@@ -75,7 +78,7 @@ final class EventIntake: Sendable {
                 change.tellText(item)
                 continue
             }
-            if case .rcvInvitation = file.status, shown.direction == .received,
+            if case .rcvInvitation = file.status, shown.direction == .received, receives,
                 arrivals.receives(shown)
             {
                 wanted.append(file.id)

@@ -13,6 +13,10 @@ final class Reconciliation: Sendable {
     private struct State {
         /// A comparison is planned and has not begun.
         var isPlanned = false
+        /// A comparison of everything has ended since the present connection was asked for one.
+        var hasCompared = false
+        /// After it, all was read of the history that can be.
+        var hasReadAll = false
     }
 
     private let connection: CoreConnection
@@ -81,22 +85,32 @@ final class Reconciliation: Sendable {
     }
 
     /// A comparison of everything, next. Returns at once.
-    func requestWhole() { request.yield(.whole) }
+    func requestWhole() {
+        state.withLock { $0.hasCompared = false }
+        request.yield(.whole)
+    }
 
     /// All that can be read of the history was read. Returns at once.
-    func noteHistoryRead() { if comparison.hasLeftOut { request.yield(.leftOut) } }
+    func noteHistoryRead() {
+        state.withLock { $0.hasReadAll = true }
+        if comparison.hasLeftOut { request.yield(.leftOut) }
+    }
 
     func end() {
         request.finish()
         watch.end()
     }
 
+    var hasCompared: Bool { state.withLock { $0.hasCompared } }
+    /// Also where some of it was refused.
+    var hasReadAll: Bool { state.withLock { $0.hasReadAll } }
     var isPlanned: Bool { state.withLock { $0.isPlanned } }
     var isWatchingDatabase: Bool { watch.isActive }
 
     /// Whether the next comparison comes without a change.
     private var isPeriodic: Bool {
-        lostUploads.hasUploads || settings.ownership != .library && !watch.isActive
+        guard settings.phone == nil else { return false }
+        return lostUploads.hasUploads || settings.ownership != .library && !watch.isActive
     }
 
     // MARK: - What
@@ -118,6 +132,7 @@ final class Reconciliation: Sendable {
                 try await comparison.lookForParts()
                 try await comparison.compareCounts(.whole)
                 try await takeNetwork()
+                state.withLock { ($0.hasCompared, $0.hasReadAll) = (true, false) }
             } else if try await comparison.hasChanged() {
                 watch.noteChange()
                 try await comparison.compareCounts(.newest)

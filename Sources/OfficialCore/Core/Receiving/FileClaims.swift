@@ -14,11 +14,15 @@ final class FileClaims: Sendable {
     private let descriptions: Descriptions
     private let staging: StagingFolder
     private let filesFolder: String
+    private let remote: RemoteCopies?
 
+    /// - Parameter remote: gets copies of files that lie on another machine; nil: they lie in `filesFolder`.
     init(
         _ connection: CoreConnection, _ index: IndexStore, _ receiver: FileReceiver,
-        _ descriptions: Descriptions, _ staging: StagingFolder, filesFolder: String
+        _ descriptions: Descriptions, _ staging: StagingFolder, filesFolder: String,
+        remote: RemoteCopies? = nil
     ) {
+        self.remote = remote
         self.connection = connection
         self.index = index
         self.receiver = receiver
@@ -80,7 +84,10 @@ final class FileClaims: Sendable {
     func abandon(_ file: FileID) { descriptions.forget(file) }
 
     /// Where the content of a readable file lies: our own copy, else what the core says now.
-    func location(of file: FileID) async throws(ChatError) -> FileSourceLocation? {
+    /// - Parameter progress: called as a file comes from another machine.
+    func location(
+        of file: FileID, progress: @escaping @Sendable () -> Void = {}
+    ) async throws(ChatError) -> FileSourceLocation? {
         let kept = try await blocking.run { [index] in try index.read { try $0.keptCopies.source(of: file) } }
         if let kept { return kept }
         let known = try await blocking.run { [index] in
@@ -91,11 +98,17 @@ final class FileClaims: Sendable {
                 return (item.id, reference)
             }
         }
+        if let remote, let (id, reference) = known, let chat = APIChatReference(text: reference) {
+            return try await remote.copy(of: file, in: id, chat, progress)
+        }
         guard let (id, reference) = known, let chat = APIChatReference(text: reference),
             let item = try await connection.knownItem(id, in: chat)
         else { throw ChatError.noSuchFile }
         return item.file?.source?.location(filesFolder: filesFolder)
     }
+
+    /// Only where the core's file lies on another machine: elsewhere a copy of ours may be the last.
+    func dropCopy(of file: FileID) async throws(ChatError) { try await remote?.drop(file) }
 
     /// A received file whose copy is damaged. The core itself fetches nothing a second time, so the good copy becomes
     /// one of ours; the core's own file stays as it is, for it belongs to the core.
@@ -106,6 +119,7 @@ final class FileClaims: Sendable {
             try index.read { try $0.items.item(of: file) != nil }
         }
         guard isKnown else { throw ChatError.noSuchFile }
+        if let remote { try await remote.giveUp(file) }
         guard try await descriptions.fetchable(file) != nil else { return .lost(.damagedCopy) }
         let item = try await blocking.run { [index] in
             try index.commit(durably: true) { change -> ChatItem? in

@@ -28,6 +28,7 @@ final class FileReceiver: Sendable {
         // The core takes this command for any number.
         guard let status = try await statusToReceive(file) else { return }
         try status.refuseWhenOver()
+        if let phone = settings.phone { try await check(file, on: phone) }
         let approved = await unknownRelays() == .always || approvedRelays
         do throws(OfficialCoreError) {
             _ = try await connection.ask(.setFileToReceive(file, approvedRelays: approved, encrypted: true))
@@ -118,6 +119,7 @@ final class FileReceiver: Sendable {
     ///
     /// - Throws: `.file(.notApproved)` naming the relays; nothing when the core receives it already.
     func receive(_ file: FileID, approved: Bool) async throws(ChatError) {
+        if let phone = settings.phone { try await check(file, on: phone) }
         let unknownRelays = await unknownRelays()
         let approved = approved || unknownRelays == .always
         do throws(OfficialCoreError) {
@@ -133,6 +135,30 @@ final class FileReceiver: Sendable {
             } catch {
                 throw error.chatError
             }
+        }
+    }
+
+    /// What a phone receives uses its storage.
+    /// - Throws: `.file(.notApproved)` for more than it may receive; `.file(.unreachable)` while it is away.
+    private func check(_ file: FileID, on phone: OfficialCoreSettings.Phone) async throws(ChatError) {
+        let item = try await blocking.run { [index] in try index.read { try $0.items.item(of: file) } }
+        let size = item?.file?.size ?? 0
+        guard phone.receiveLimit > 0 else {
+            throw ChatError(
+                .file(.notApproved),
+                "This file is not on the phone yet, and this mount has the phone receive nothing (--policy phone-only)."
+            )
+        }
+        guard size <= phone.receiveLimit else {
+            throw ChatError(
+                .file(.notApproved),
+                "The phone would need \(ByteCount.rounded(size)) of its storage to receive this file: more than "
+                    + "--receive-limit allows. Receive it in SimpleX on the phone.")
+        }
+        do throws(ChatError) {
+            try await connection.waitUntilConnected(timeout: phone.awayTimeout)
+        } catch {
+            throw PhoneErrors.onlyThere
         }
     }
 

@@ -13,6 +13,8 @@ final class MessageSender: Sendable {
     /// By the identifier of a message: a repetition finds what became of the first.
     private let sending = AsyncKeyedMutex<String>()
     private let ownership: OfficialCoreSettings.Ownership
+    /// Of a core on another machine.
+    private let remote: (any RemoteFiles)?
     /// Marks the core's process: a send that was begun in an earlier process of our own is over. An
     /// attached core may have outlived ours.
     private let run: String
@@ -21,8 +23,9 @@ final class MessageSender: Sendable {
 
     init(
         _ connection: CoreConnection, _ index: IndexStore, _ recent: RecentEvents, _ staging: StagingFolder,
-        _ settings: OfficialCoreSettings
+        _ settings: OfficialCoreSettings, _ remote: (any RemoteFiles)? = nil
     ) {
+        self.remote = remote
         self.connection = connection
         self.index = index
         self.recent = recent
@@ -53,7 +56,6 @@ final class MessageSender: Sendable {
     private func sendAlone(
         _ message: ComposedMessage, to chat: ChatReference
     ) async throws(ChatError) -> Outcome {
-        let folder = StagingFolder.folder(of: message)
         let begun = try await blocking.run { [index] in try index.read { try $0.sends.send(of: message.id) } }
         if let item = begun?.item { return .wasSent(item) }
         if let begun {
@@ -61,10 +63,10 @@ final class MessageSender: Sendable {
             if let item { return .sent(try await noteSent(item, as: message)) }
             if !message.mayBeRepeated {
                 if mayBeUnderWay(begun) { throw SendSearch.unsure }
-                if try await search.mayBeSentWithoutItem(folder) { throw SendSearch.unsure }
+                if try await search.mayBeSentWithoutItem(begun.folder) { throw SendSearch.unsure }
             }
         }
-        let (staged, attempt) = try await blocking.run { [self] in try begin(message, folder, chat) }
+        let (staged, attempt) = try await begin(message, chat)
         let item: APIItem
         do throws(OfficialCoreError) {
             item = try await give(message, staged, to: chat)
@@ -100,17 +102,44 @@ final class MessageSender: Sendable {
         }
     }
 
-    /// The row first, safe against a power cut; then the file. Blocks.
+    /// Another machine gets the file first, since the name that it gives it is the mark; then the row is safe against a
+    /// power cut, and with a core of this machine the file comes after it.
     private func begin(
+        _ message: ComposedMessage, _ chat: ChatReference
+    ) async throws(ChatError) -> (FileSourceLocation, BegunSend) {
+        guard let remote else {
+            let folder = StagingFolder.folder(of: message)
+            return try await blocking.run { [self] in
+                let begun = try note(message, folder, chat)
+                return (try staging.place(message, in: folder), begun)
+            }
+        }
+        let stored: FileSourceLocation
+        do throws(OfficialCoreError) {
+            stored = try await remote.store(message.source, size: message.size, as: message.fileName)
+        } catch {
+            // Whatever became of the file: no message names it.
+            throw error.leavesDoubt ? PhoneErrors.away.chatError : error.chatError
+        }
+        let begun = try await blocking.run { [self] in
+            // One of an earlier attempt names another file.
+            try index.write { try $0.sends.forget(message.id) }
+            return try note(message, SendSearch.mark(ofStored: stored.path), chat)
+        }
+        return (stored, begun)
+    }
+
+    /// Blocks.
+    private func note(
         _ message: ComposedMessage, _ folder: String, _ chat: ChatReference
-    ) throws -> (FileSourceLocation, BegunSend) {
+    ) throws -> BegunSend {
         let begun = try index.commit(durably: true) { change in
             try change.tables.sends.begin(
                 message.id, size: message.size, in: chat, folder: folder, run: run)
             return try change.tables.sends.send(of: message.id)
         }
         guard let begun else { throw ChatError(.internalError, "A send could not be noted.") }
-        return (try staging.place(message, in: folder), begun)
+        return begun
     }
 
     /// Has the core send it; the item that it made.

@@ -35,6 +35,16 @@ struct SendSearch: Sendable {
         return nil
     }
 
+    /// The mark of a send whose file has a name of its own on another machine. No folder is called so.
+    static func mark(ofStored name: String) -> String { storedMark + name }
+
+    private static let storedMark = "stored/"
+
+    private static func isMarked(_ path: String, by mark: String) -> Bool {
+        mark.hasPrefix(storedMark)
+            ? path == mark.dropFirst(storedMark.count) : path.pathNames.dropLast().contains(mark)
+    }
+
     private enum Outcome {
         case found(APIItem)
         case absent
@@ -83,6 +93,7 @@ struct SendSearch: Sendable {
     /// By the core's own note of the path: the number of the item, 0 for none, nil from a core that answers no
     /// questions about its database. Asked in the lane of sends, so that it is answered after them.
     private func itemOfStagedFile(_ folder: String) async throws(OfficialCoreError) -> Int64? {
+        guard !folder.hasPrefix(Self.storedMark) else { return nil }
         do throws(OfficialCoreError) {
             let answer = try await connection.ask(
                 .query(
@@ -135,7 +146,7 @@ struct SendSearch: Sendable {
             }
             let item = answer.items.last { item in
                 item.direction == .sent
-                    && item.file?.source?.path.pathNames.dropLast().contains(folder) == true
+                    && item.file?.source.map { Self.isMarked($0.path, by: folder) } == true
             }
             if let item { return .found(item) }
             newest = max(newest, answer.items.map(\.id).max() ?? newest)
@@ -162,6 +173,7 @@ struct SendSearch: Sendable {
     ///
     /// - Throws: `.sendingUndecided` when the core cannot be asked.
     func mayBeSentWithoutItem(_ folder: String) async throws(ChatError) -> Bool {
+        guard !folder.hasPrefix(Self.storedMark) else { return false }
         do throws(ChatError) {
             let orphans = try await connection.pairs(
                 .query(

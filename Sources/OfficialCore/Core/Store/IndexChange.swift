@@ -7,6 +7,7 @@ final class IndexChange {
     private let recent: RecentEvents
     private let owner: String
     private let filesFolder: String
+    private let isRemote: Bool
     private(set) var events: [ChatEvent] = []
     /// Folders of sent files whose items are gone.
     private(set) var abandonedFolders: [String] = []
@@ -17,7 +18,12 @@ final class IndexChange {
     /// Items whose status was told without the item.
     private(set) var touched: [ItemID] = []
 
-    init(_ tables: IndexTables, _ recent: RecentEvents, owner: String, filesFolder: String) {
+    /// - Parameter isRemote: see `IndexStore`.
+    init(
+        _ tables: IndexTables, _ recent: RecentEvents, owner: String, filesFolder: String,
+        isRemote: Bool = false
+    ) {
+        self.isRemote = isRemote
         self.tables = tables
         self.recent = recent
         self.owner = owner
@@ -66,6 +72,8 @@ final class IndexChange {
             return nil
         }
         var file = told
+        // Its path is one of the other machine.
+        if isRemote { file.source = try tables.keptCopies.source(of: file.id) ?? ItemTable.Place.elsewhere }
         try correct(
             &file, before: before?.file?.status, isFirst: before == nil, occasion, isTold: event != nil)
         if shown.isDeletedBySender, file.status != .rcvComplete {
@@ -116,6 +124,14 @@ final class IndexChange {
             default: break
             }
         }
+    }
+
+    /// A copy of a file on another machine has come here, or has gone (nil).
+    func setCopy(_ source: FileSourceLocation?, of file: FileID) throws {
+        guard let item = try tables.items.item(of: file) else { return }
+        let place = source ?? ItemTable.Place.elsewhere
+        try tables.items.setPlace(ItemTable.Place(path: place.path, isSealed: true), of: item.id)
+        if let after = try tables.items.item(item.id), after != item { tell(.chatItemUpdated(after)) }
     }
 
     /// Changes the status of a file that is known, and where it lies. Nothing when it is not.

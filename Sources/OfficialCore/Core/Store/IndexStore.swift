@@ -12,6 +12,7 @@ final class IndexStore: Sendable {
     private let staging: StagingFolder
     private let history: WorkSignal
     private let recent: RecentEvents
+    private let isRemote: Bool
 
     /// - Parameters:
     ///   - key: with which it is encrypted; nil: not.
@@ -19,10 +20,11 @@ final class IndexStore: Sendable {
     ///   - filesFolder: where the core keeps files. Absolute.
     ///   - history: told when a walk through a history was begun.
     ///   - recent: told what is removed, which no answer that was asked for before brings back.
+    ///   - isRemote: the core's files lie on another machine: no place of them is noted.
     /// - Throws: `StoreError`: `.wrongVersion`, `.damaged`, `.diskFull`, `.notAllowed`.
     init(
         path: String, key: SecretBytes?, owner: Profile, filesFolder: String, staging: StagingFolder,
-        history: WorkSignal, recent: RecentEvents
+        history: WorkSignal, recent: RecentEvents, isRemote: Bool = false
     ) throws(StoreError) {
         database = try Database(path: path, migrations: Schema.migrations, key: key, durability: .eventual)
         self.owner = owner
@@ -30,9 +32,14 @@ final class IndexStore: Sendable {
         self.staging = staging
         self.history = history
         self.recent = recent
+        self.isRemote = isRemote
         do {
             try database.durableTransaction { connection in
                 let tables = IndexTables(connection)
+                // The folder of a phone gets another name with the phone.
+                if isRemote, let known = try tables.place.known(), known != staging.path {
+                    try tables.keptCopies.detach()
+                }
                 try tables.keptCopies.attach(to: staging.path)
                 if try tables.place.known() != staging.path { try tables.place.note(staging.path) }
             }
@@ -58,10 +65,11 @@ final class IndexStore: Sendable {
     func commit<Result>(durably: Bool = false, _ body: (IndexChange) throws -> Result) throws -> Result {
         try events.publish { reserve in
             var change: IndexChange?
-            let step = { [owner, filesFolder, recent] (connection: Connection) -> Result in
+            let step = { [owner, filesFolder, recent, isRemote] (connection: Connection) -> Result in
                 reserve()
                 let begun = IndexChange(
-                    IndexTables(connection), recent, owner: owner.displayName, filesFolder: filesFolder)
+                    IndexTables(connection), recent, owner: owner.displayName, filesFolder: filesFolder,
+                    isRemote: isRemote)
                 change = begun
                 return try body(begun)
             }

@@ -77,11 +77,15 @@ struct ItemTable {
         // Keys are not in the index: `location(of:)` asks the core for them.
         let path = row.bool("sealed") ? nil : row.textOrNil("path")
         let transport = try row.value("transport", as: ChatFile.Transport.self)
-        let file = ChatFile(
+        var file = ChatFile(
             id: FileID(row.integer("file")), name: row.text("name"), size: row.unsigned("size"),
             status: try StoredFileStatus(row).status(isDescribed: row.bool("described")),
             transport: transport, source: path.map { FileSourceLocation(path: $0, arguments: nil) },
             expires: ChatFile.expiry(transport, of: row.timestamp("time")))
+        if row.textOrNil("path") == Place.elsewhere.path, file.status.isReadable {
+            // No relay is needed for it any more.
+            (file.isElsewhere, file.expires) = (true, nil)
+        }
         return ChatItem(
             id: ItemID(row.integer("id")), chat: chat,
             direction: try row.value("direction", as: StoredDirection.self).direction,
@@ -129,6 +133,9 @@ struct ItemTable {
     struct Place {
         var path: String?
         var isSealed: Bool
+
+        /// On another machine, and nowhere here.
+        static let elsewhere = FileSourceLocation(path: "", arguments: FileArguments(key: [], nonce: []))
     }
 
     func place(of id: ItemID) throws -> Place? {

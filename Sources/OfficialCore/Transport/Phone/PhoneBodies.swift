@@ -1,0 +1,122 @@
+import Base
+import ChatCore
+import Cryptography
+import Glibc
+import Network
+import Posix
+
+/// Writes a file from the phone as a CryptoFile: one that is encrypted there as it comes, another under a new key.
+final class FetchedFile: BodySink {
+    let arguments: FileArguments
+    private let target: OpenFile
+    private let progress: @Sendable () -> Void
+    /// Of the bytes that come.
+    private let expected: UInt64
+    private let mutex = BlockingMutex()
+    // Only under `mutex`: files are written with them.
+    private nonisolated(unsafe) var received: UInt64 = 0
+    /// nil where the bytes are encrypted already.
+    private nonisolated(unsafe) let writer: CryptoFileWriter?
+
+    /// - Parameters:
+    ///   - size: plaintext bytes.
+    ///   - arguments: the key under which the phone has it; nil: the phone has it in clear.
+    ///   - progress: called after each part, on the connection's thread.
+    init(
+        size: UInt64, arguments: FileArguments?, target: OpenFile, progress: @escaping @Sendable () -> Void
+    ) throws(CryptographyError) {
+        self.target = target
+        self.progress = progress
+        if let arguments {
+            self.arguments = arguments
+            expected = size + UInt64(StreamBox.tagLength)
+            writer = nil
+        } else {
+            let fresh = CryptoFile.freshArguments()
+            self.arguments = fresh
+            expected = size
+            writer = try CryptoFileWriter(file: target, arguments: fresh)
+        }
+    }
+
+    func receive(_ bytes: UnsafeRawBufferPointer) throws {
+        try mutex.withLock {
+            guard received + UInt64(bytes.count) <= expected else { throw Self.wrongSize }
+            if let writer { try writer.append(bytes) } else { try target.write(bytes, at: received) }
+            received += UInt64(bytes.count)
+        }
+        progress()
+    }
+
+    /// Blocks on the disk.
+    /// - Throws: `.tooShort` for fewer bytes than the message names; `SystemError`, `CryptographyError` of the disk.
+    func finish() throws {
+        try mutex.withLock {
+            guard received == expected else { throw Self.wrongSize }
+            _ = try writer?.finish()
+            try target.synchronise()
+        }
+    }
+
+    private static let wrongSize = CryptographyError(
+        .tooShort, "The phone's file has another size than its message says.")
+}
+
+/// A CryptoFile on its way to the phone, as it is or decrypted.
+final class StoredFile: BodySource {
+    let length: Int
+    private let file: OpenFile
+    /// nil where it goes as it is.
+    private let reader: CryptoFileReader?
+    private let position = Lock<UInt64>(0)
+
+    /// - Parameters:
+    ///   - size: plaintext bytes.
+    ///   - isDecrypted: the phone gets the plaintext. The whole is verified first: blocks.
+    /// - Throws: as `OpenFile`, `CryptoFileReader.verify`.
+    init(_ location: FileSourceLocation, size: UInt64, isDecrypted: Bool) throws {
+        file = try OpenFile(location.path, flags: O_RDONLY | O_NOFOLLOW)
+        if let arguments = location.arguments, isDecrypted {
+            let reader = try CryptoFileReader(file: file, arguments: arguments)
+            try reader.verify()
+            self.reader = reader
+            length = Int(reader.size)
+        } else {
+            reader = nil
+            length = Int(size) + (location.arguments == nil ? 0 : StreamBox.tagLength)
+        }
+    }
+
+    /// SHA-512 of the bytes that go out. Blocks.
+    func digest() throws -> [UInt8] {
+        var digest = SHA512()
+        var buffer = [UInt8](repeating: 0, count: 1 << 18)
+        var offset: UInt64 = 0
+        while offset < UInt64(length) {
+            let count = try buffer.withUnsafeMutableBytes { try read(into: $0, at: offset) }
+            guard count > 0 else {
+                throw CryptographyError(.tooShort, "A file that is sent became shorter.")
+            }
+            buffer.withUnsafeBytes { digest.update(UnsafeRawBufferPointer(rebasing: $0[..<count])) }
+            offset += UInt64(count)
+        }
+        return digest.finalize()
+    }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+        let start = position.withLock { $0 }
+        let left = UInt64(length) - start
+        let part = UnsafeMutableRawBufferPointer(rebasing: buffer[..<Int(min(UInt64(buffer.count), left))])
+        let count = try read(into: part, at: start)
+        guard count > 0 else { throw CryptographyError(.tooShort, "A file that is sent became shorter.") }
+        position.withLock { $0 += UInt64(count) }
+        return count
+    }
+
+    private func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws -> Int {
+        if let reader { return try reader.read(into: buffer, at: offset) }
+        let wanted = min(UInt64(buffer.count), UInt64(length) - offset)
+        return try file.read(
+            into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<Int(wanted)]), at: offset)
+    }
+}

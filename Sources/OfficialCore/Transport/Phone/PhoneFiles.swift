@@ -1,0 +1,107 @@
+import Base
+import ChatCore
+import Cryptography
+import Posix
+import RemoteControl
+
+/// The files of a phone, over its session.
+struct PhoneFiles: RemoteFiles {
+    /// The present session; nil: none.
+    let connection: @Sendable () -> PhoneConnection?
+
+    func fetch(
+        _ file: RemoteFile, size: UInt64, from source: APIFileSource, into target: OpenFile,
+        progress: @escaping @Sendable () -> Void
+    ) async throws(OfficialCoreError) -> FileArguments {
+        let connection = try present()
+        do {
+            let sink = try FetchedFile(
+                size: size, arguments: source.arguments, target: target, progress: progress)
+            let answer = try await connection.ask(
+                .fetchFile(
+                    PhoneFile(
+                        user: file.user, file: file.file, isSent: file.isSent, path: source.path,
+                        arguments: source.arguments)),
+                file: sink)
+            switch answer {
+            case .file:
+                try await ThreadPool.shared.run { try sink.finish() }
+                return sink.arguments
+            case .failure(.file):
+                throw OfficialCoreError(
+                    refusal: APIError(path: ["errorStore", "fileNotFound"], message: nil))
+            default: throw PhoneErrors.unexpected(answer)
+            }
+        } catch {
+            throw PhoneErrors.error(error)
+        }
+    }
+
+    func store(
+        _ file: FileSourceLocation, size: UInt64, as name: String
+    ) async throws(OfficialCoreError) -> FileSourceLocation {
+        let connection = try present()
+        let isDecrypted = !connection.phone.encryptsFiles
+        do {
+            let (body, digest) = try await ThreadPool.shared.run { () throws(any Error) in
+                let body = try StoredFile(file, size: size, isDecrypted: isDecrypted)
+                return (body, try body.digest())
+            }
+            let answer = try await connection.ask(
+                .storeFile(name: name, size: UInt64(body.length), digest: digest), attachment: body)
+            guard case .stored(let path) = answer else { throw PhoneErrors.unexpected(answer) }
+            return FileSourceLocation(path: path, arguments: isDecrypted ? nil : file.arguments)
+        } catch {
+            throw PhoneErrors.error(error)
+        }
+    }
+
+    private func present() throws(OfficialCoreError) -> PhoneConnection {
+        guard let connection = connection(), connection.isOpen else { throw PhoneErrors.away }
+        return connection
+    }
+}
+
+/// Errors of a session in the words of `OfficialTransport`.
+enum PhoneErrors {
+    static let away = OfficialCoreError(
+        .disconnected,
+        "The phone is not connected. Open SimpleX on it and choose “Use from desktop”.")
+
+    /// For a reader of what only the phone has.
+    static let onlyThere = ChatError(
+        .file(.unreachable),
+        "This file is only on the phone, which is not connected. Open SimpleX on it and choose “Use from desktop”."
+    )
+
+    static func error(_ error: any Error) -> OfficialCoreError {
+        switch error {
+        case let error as OfficialCoreError: return error
+        case let error as RemoteControlError:
+            let code: OfficialCoreError.Code =
+                switch error.code {
+                case .closed: .broken
+                case .timeout: .timeout
+                case .cancelled: .cancelled
+                case .notAllowed, .configuration, .limit: .invalidCommand
+                case .malformed, .notAuthentic, .incompatible, .identity, .refused: .notUnderstood
+                }
+            return OfficialCoreError(code, error.sentence, cause: error)
+        default: return OfficialCoreError(.system, sentence(of: error), cause: error)
+        }
+    }
+
+    /// For an answer that is none to the request.
+    static func unexpected(_ answer: PhoneAnswer) -> OfficialCoreError {
+        switch answer {
+        case .refusal(let json): OfficialCoreError(refusal: APIError(json))
+        case .failure(.unknownRequest): OfficialCoreError(refusal: unknownCommand)
+        case .failure(.damagedFile):
+            OfficialCoreError(.notUnderstood, "A file did not reach the phone as it was sent.")
+        default: OfficialCoreError(.notUnderstood, "The phone could not carry out a request.")
+        }
+    }
+
+    /// As a core that does not know a command: what it could have answered is done without.
+    static let unknownCommand = APIError(path: ["error", "commandError"])
+}

@@ -1,0 +1,139 @@
+import Base
+import JSON
+import RemoteControl
+
+/// The core of a phone, over the sessions that its user begins: the phone connects to this computer, and is away between
+/// them. Only commands that `PhoneCommand` has are sent; any other is refused as one that the core does not know.
+public final class PhoneTransport: OfficialTransport {
+    private struct State {
+        var connection: PhoneConnection?
+        /// Counts sessions.
+        var number: UInt64 = 0
+        var waiting: Task<Void, Never>?
+        var isClosed = false
+    }
+
+    public let remoteFiles: (any RemoteFiles)?
+    private let stream = TransportEvents()
+    private let lanes: [TransportLane: PhoneLane]
+    private let state: Lock<State>
+
+    private init() {
+        let state = Lock(State(), rank: .collection)
+        self.state = state
+        lanes = Dictionary(uniqueKeysWithValues: TransportLane.allCases.map { ($0, PhoneLane()) })
+        remoteFiles = PhoneFiles(connection: { state.withLock { $0.connection } })
+    }
+
+    /// Waits for the phone of a store from now on, or for a new one, again after each session.
+    public static func start(
+        _ settings: PhoneTransportSettings, pairing: PairingStore
+    ) -> PhoneTransport {
+        let transport = PhoneTransport()
+        let listener = PhoneSessionListener(
+            began: { [weak transport] in transport?.began($0) },
+            lost: { [weak transport] in transport?.lostEvents() },
+            told: { [weak transport] in transport?.stream.tell(.event($0)) },
+            ended: { [weak transport] in transport?.ended($0) })
+        let task = Task {
+            let waiting = PhoneWaiting(settings, pairing)
+            while !Task.isCancelled { await waiting.haveSession(listener) }
+        }
+        transport.state.withLock { $0.waiting = task }
+        return transport
+    }
+
+    deinit { state.withLock { $0.waiting }?.cancel() }
+
+    // MARK: - Requests
+
+    public func request(
+        _ command: APICommand, lane: TransportLane, timeout: Duration, connection: UInt64?
+    ) async throws(OfficialCoreError) -> APIResponse {
+        let (present, number) = state.withLock { ($0.connection, $0.number) }
+        guard let present, connection == nil || connection == number else { throw PhoneErrors.away }
+        let text = try command.text()
+        let allowed: PhoneCommand
+        do throws(RemoteControlError) {
+            allowed = try PhoneCommand(text, isAsked: command.isAskedByUser)
+        } catch {
+            throw OfficialCoreError(refusal: PhoneErrors.unknownCommand)
+        }
+        guard let lane = lanes[lane] else { throw PhoneErrors.away }
+        return try await lane.request(timeout: timeout) { () async throws(OfficialCoreError) in
+            guard present.isOpen else { throw PhoneErrors.away }
+            return try await Self.ask(allowed, present)
+        } late: { [stream] response in
+            // Nobody waits any more: what a send made is told in this answer and nowhere else.
+            guard case .newChatItems(let items) = response else { return }
+            stream.tell(.event(APIEvent(userID: nil, kind: .newChatItems(items))))
+        }
+    }
+
+    private static func ask(
+        _ command: PhoneCommand, _ connection: PhoneConnection
+    ) async throws(OfficialCoreError) -> APIResponse {
+        let answer: PhoneAnswer
+        do {
+            answer = try await connection.ask(.command(command, retry: 0))
+        } catch {
+            throw PhoneErrors.error(error)
+        }
+        guard case .response(let json) = answer else { throw PhoneErrors.unexpected(answer) }
+        return APIResponse(json)
+    }
+
+    public func connection(of lane: TransportLane) -> UInt64 { state.withLock { $0.number } }
+
+    public func events() -> AsyncStream<TransportEvent> { stream.stream() }
+
+    public func close() async {
+        let (connection, waiting) = state.withLock { state in
+            state.isClosed = true
+            defer { (state.connection, state.waiting) = (nil, nil) }
+            return (state.connection, state.waiting)
+        }
+        connection?.close()
+        waiting?.cancel()
+        await waiting?.value
+        stream.finish()
+    }
+
+    // MARK: - Sessions
+
+    private func began(_ connection: PhoneConnection) {
+        let isWanted = state.withLock { state in
+            guard !state.isClosed else { return false }
+            state.connection = connection
+            state.number += 1
+            return true
+        }
+        if isWanted { stream.tell(.connected) } else { connection.close() }
+    }
+
+    /// As after a break: the state is read anew.
+    private func lostEvents() {
+        stream.tell(.disconnected("Events of the phone were lost."))
+        stream.tell(.connected)
+    }
+
+    private func ended(_ connection: PhoneConnection) {
+        let isPresent = state.withLock { state in
+            guard state.connection === connection else { return false }
+            state.connection = nil
+            return true
+        }
+        if isPresent { stream.tell(.disconnected(PhoneErrors.away.sentence)) }
+    }
+}
+
+extension APICommand {
+    /// Whether it is made only where the user asked for just that: by rm on a mount that allows it, by a command, or by
+    /// an option.
+    fileprivate var isAskedByUser: Bool {
+        switch self {
+        case .deleteItems, .markRead: true
+        default: false
+        }
+    }
+}

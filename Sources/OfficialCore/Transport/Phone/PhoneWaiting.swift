@@ -1,0 +1,133 @@
+import Base
+import Glibc
+import JSON
+import Network
+import Posix
+import RemoteControl
+
+/// Hears of the sessions of a phone.
+struct PhoneSessionListener: Sendable {
+    var began: @Sendable (PhoneConnection) -> Void
+    /// Events were lost.
+    var lost: @Sendable () -> Void
+    var told: @Sendable (APIEvent) -> Void
+    var ended: @Sendable (PhoneConnection) -> Void
+}
+
+/// Waits for one phone at a link and drives its session, one after the other.
+struct PhoneWaiting: Sendable {
+    private let settings: PhoneTransportSettings
+    private let store: PairingStore
+
+    init(_ settings: PhoneTransportSettings, _ store: PairingStore) {
+        (self.settings, self.store) = (settings, store)
+    }
+
+    /// What moves the wait on.
+    private enum Step: Sendable {
+        case heard(PhoneListenerEvent)
+        /// The link names a place that this machine does not have any more.
+        case moved
+    }
+
+    /// From the link to the end of the session, or of the task. Nothing of it throws: it is tried again.
+    func haveSession(_ sessions: PhoneSessionListener) async {
+        let (steps, next) = AsyncStream.makeStream(of: Step.self)
+        let place = await ThreadPool.shared.run { [settings] in settings.place() }
+        let (listener, isKnown): (PhoneListener, Bool)
+        do {
+            (listener, isKnown) = try await listen(at: place) { next.yield(.heard($0)) }
+        } catch {
+            settings.observe(.failed(sentence(of: error)))
+            try? await Task.sleep(for: settings.lookInterval)
+            return
+        }
+        settings.observe(.waiting(link: listener.link, at: listener.endpoint, isKnown: isKnown))
+        let helpers = [
+            Task { await announce(listener) },
+            Task { await follow(place) { next.yield(.moved) } },
+        ]
+        var session: (connection: PhoneConnection, tasks: [Task<Void, Never>])?
+        waiting: for await step in steps {
+            switch step {
+            case .moved where session != nil: continue
+            case .moved: break waiting
+            case .heard(.confirm(let code)): settings.observe(.code(code))
+            case .heard(.gaveUp(let error)): settings.observe(.left(error.sentence))
+            case .heard(.refused(let error)): settings.observe(.left(error.sentence))
+            case .heard(.connected(let connection)):
+                for helper in helpers { helper.cancel() }
+                sessions.began(connection)
+                session = (connection, pump(connection, sessions))
+                settings.observe(.connected(device: connection.phone.deviceName))
+            case .heard(.ended):
+                settings.observe(.left(PhoneErrors.away.sentence))
+                break waiting
+            }
+        }
+        for helper in helpers { helper.cancel() }
+        if let session {
+            sessions.ended(session.connection)
+            session.connection.close()
+            for task in session.tasks { task.cancel() }
+        }
+        await listener.stop()
+    }
+
+    /// At the port of the last link where any will do and it is free: a firewall may have been told that one.
+    /// - Returns: also whether the phone was here before.
+    private func listen(
+        at place: PhonePlace, _ observe: @escaping @Sendable (PhoneListenerEvent) -> Void
+    ) async throws -> (PhoneListener, Bool) {
+        var listening = PhoneListenerSettings(
+            endpoint: place.endpoint, versions: settings.versions, name: settings.computer)
+        (listening.advertisedHost, listening.advertisedPort) = (place.host, place.port)
+        return try await ThreadPool.shared.run { [store, listening] () throws(any Error) in
+            let pairing = try store.pairing()
+            func start(_ port: UInt16) throws -> PhoneListener {
+                var listening = listening
+                listening.endpoint = Endpoint(host: place.endpoint.host, port: port)
+                return try PhoneListener.start(
+                    listening, pairing: pairing, time: Int64(time(nil)),
+                    remember: { try store.remember($0) }, observe: observe)
+            }
+            let last = place.endpoint.port == 0 ? try store.port() : nil
+            let listener = try last.flatMap { try? start($0) } ?? start(place.endpoint.port)
+            if last != listener.endpoint.port { try store.note(port: listener.endpoint.port) }
+            return (listener, pairing.phone != nil)
+        }
+    }
+
+    /// Until the task is cancelled. A link that cannot be announced is found by its code.
+    private func announce(_ listener: PhoneListener) async {
+        do {
+            try await listener.announce(every: settings.announceInterval)
+        } catch {
+            log.information("this computer is not announced to the phone: \(sentence(of: error))")
+        }
+    }
+
+    private func follow(_ place: PhonePlace, moved: @Sendable () -> Void) async {
+        while (try? await Task.sleep(for: settings.lookInterval)) != nil {
+            let present = await ThreadPool.shared.run { [settings] in settings.place() }
+            if present != place { return moved() }
+        }
+    }
+
+    private func pump(
+        _ connection: PhoneConnection, _ sessions: PhoneSessionListener
+    ) -> [Task<Void, Never>] {
+        let pump = EventPump(connection, makeFile: settings.makeFile)
+        return [
+            Task { await pump.run() },
+            Task {
+                while let next = await pump.next() {
+                    switch next {
+                    case .event(let json): sessions.told(APIEvent(json))
+                    case .lost: sessions.lost()
+                    }
+                }
+            },
+        ]
+    }
+}

@@ -1,0 +1,216 @@
+import Base
+import ChatCore
+import Cryptography
+import Posix
+import ScriptedCore
+import TestSupport
+import Testing
+
+@testable import OfficialCore
+
+private func connected(_ desk: PhoneDesk, _ phone: ChatPhone) async throws -> OfficialCore {
+    let opening = try desk.open()
+    try phone.connect(to: try await desk.link())
+    let core = try await opening.value
+    try await wait(until: "the history is read") { try await core.hasReadHistory() }
+    return core
+}
+
+private func error(_ body: () async throws(ChatError) -> Void) async -> ChatErrorCode? {
+    do throws(ChatError) {
+        try await body()
+        return nil
+    } catch {
+        return error.code
+    }
+}
+
+@Suite("The core of a phone, over its sessions")
+struct PhoneCoreTests {
+    private static func message(_ id: Int64, _ name: String, _ size: Int, path: String? = nil)
+        -> ScriptedMessage
+    {
+        var message = ScriptedMessage(id: id, contact: 1, name: name, size: Int64(size))
+        if path != nil { message.status = #"{"type":"rcvComplete"}"# }
+        message.path = path
+        return message
+    }
+
+    @Test func listsChatsAndFetchesFilesWhole() async throws {
+        let (desk, phone) = (try PhoneDesk(), try ChatPhone())
+        let plain = SystemRandomSource().bytes(300_001)
+        let secret = CryptoFile.freshArguments()
+        phone.put(plain, as: "plain.bin")
+        var sealed = ScriptedMessage(id: 2, contact: 1, name: "sealed.bin", size: 4)
+        sealed.status = #"{"type":"rcvComplete"}"#
+        sealed.path = "sealed.bin"
+        sealed.cryptoArguments =
+            #"{"fileKey":"\#(Base64URL.encode(secret.key))","fileNonce":"\#(Base64URL.encode(secret.nonce))"}"#
+        var box = try StreamBox(key: secret.key, nonce: secret.nonce)
+        var bytes: [UInt8] = [1, 2, 3, 4]
+        bytes.withUnsafeMutableBytes { box.seal($0) }
+        phone.put(bytes + box.tag(), as: "sealed.bin")
+        phone.core.change { state in
+            state.history.append(Self.message(1, "plain.bin", plain.count, path: "plain.bin"))
+            state.history.append(sealed)
+        }
+        let core = try await connected(desk, phone)
+        #expect(desk.code != nil && core.profile.displayName == "alice")
+        #expect(try await core.chats().map(\.displayName) == ["bob"])
+        let items = try await core.items(of: .direct(1), before: nil, count: 10)
+        #expect(items.compactMap(\.file?.name) == ["sealed.bin", "plain.bin"])
+        #expect(items.allSatisfy { $0.file?.source == nil }, "paths are the phone's")
+        #expect(phone.count(of: "getFile") == 0, "listing fetches nothing")
+        #expect(try PhoneDesk.content(try await core.location(of: FileID(1001))) == plain)
+        #expect(try PhoneDesk.content(try await core.location(of: FileID(1002))) == [1, 2, 3, 4])
+        _ = try await core.location(of: FileID(1001))
+        #expect(phone.count(of: "getFile") == 2, "each comes once")
+        #expect(!phone.core.commands.contains { $0.hasPrefix("/sql") || $0.hasPrefix("/network") })
+        await core.shutDown()
+    }
+
+    @Test func awayPhoneStaysListedAndReadable() async throws {
+        let (desk, phone) = (try PhoneDesk(), try ChatPhone())
+        phone.put([7, 7], as: "here")
+        phone.put([8, 8], as: "there")
+        phone.core.change { state in
+            state.history.append(Self.message(1, "here", 2, path: "here"))
+            state.history.append(Self.message(2, "there", 2, path: "there"))
+        }
+        let first = try await connected(desk, phone)
+        _ = try await first.location(of: FileID(1001))
+        await first.shutDown()
+        #expect(try desk.description().profile == Profile(id: 1, displayName: "alice"))
+        // Nobody is there.
+        let core = try await desk.open().value
+        #expect(try await core.items(of: .direct(1), before: nil, count: 10).count == 2)
+        #expect(try PhoneDesk.content(try await core.location(of: FileID(1001))) == [7, 7])
+        let missing = await error { () throws(ChatError) in _ = try await core.location(of: FileID(1002)) }
+        #expect(missing == .file(.unreachable))
+        // Back, with what came meanwhile.
+        phone.core.change { $0.history.append(Self.message(3, "new", 2, path: "here")) }
+        try phone.connect(to: try await desk.link())
+        try await wait(until: "the new message is there") { try await core.itemCount() == 3 }
+        #expect(try PhoneDesk.content(try await core.location(of: FileID(1002))) == [8, 8])
+        // And the session after it.
+        phone.leave()
+        try phone.connect(to: try await desk.link())
+        try await wait(until: "it is connected once more") { try await core.hasReadHistory() }
+        await core.shutDown()
+    }
+
+    @Test(arguments: [false, true])
+    func storesAFileAndSendsItOnce(encryptsFiles: Bool) async throws {
+        let (desk, phone) = (try PhoneDesk(), try ChatPhone(encryptsFiles: encryptsFiles))
+        phone.put([], as: "a.txt")
+        let core = try await connected(desk, phone)
+        let message = try desk.compose("a.txt", [1, 2, 3], id: "one", for: core)
+        let item = try await core.send(message, to: .direct(1))
+        #expect(phone.files["1_a.txt"]?.count == (encryptsFiles ? 19 : 3))
+        if !encryptsFiles { #expect(phone.files["1_a.txt"] == [1, 2, 3]) }
+        #expect(try await core.send(message, to: .direct(1)).id == item.id)
+        #expect(phone.core.count("/_send") == 1 && phone.count(of: "storeFile") == 1)
+        await core.shutDown()
+    }
+
+    @Test func breakInTheAnswerToSendIsNoSecondMessage() async throws {
+        let (desk, phone) = (try PhoneDesk(), try ChatPhone())
+        let core = try await connected(desk, phone)
+        let message = try desk.compose("a.txt", [1], id: "one", for: core)
+        phone.breakAfter("/_send")
+        #expect(
+            await error { () throws(ChatError) in _ = try await core.send(message, to: .direct(1)) }
+                == .sendingUndecided)
+        try phone.connect(to: try await desk.link())
+        try await wait(until: "it is connected") { try await core.hasReadHistory() }
+        let item = try await core.send(message, to: .direct(1))
+        #expect(item.file?.name == "a.txt" && phone.core.count("/_send") == 1)
+        await core.shutDown()
+    }
+
+    @Test func breakWhileStoringSendsLater() async throws {
+        let (desk, phone) = (try PhoneDesk(), try ChatPhone())
+        let core = try await connected(desk, phone)
+        let message = try desk.compose("a.txt", [1], id: "one", for: core)
+        phone.breakAfter("storeFile")
+        #expect(
+            await error { () throws(ChatError) in _ = try await core.send(message, to: .direct(1)) }
+                == .file(.unreachable))
+        try phone.connect(to: try await desk.link())
+        try await wait(until: "it is connected") { try await core.hasReadHistory() }
+        _ = try await core.send(message, to: .direct(1))
+        #expect(phone.core.count("/_send") == 1)
+        await core.shutDown()
+    }
+
+    @Test func phoneReceivesOnlyWithinItsLimit() async throws {
+        let (desk, phone) = (try PhoneDesk(), try ChatPhone())
+        phone.core.change { state in
+            state.history.append(Self.message(1, "small", 10))
+            state.history.append(Self.message(2, "large", 2 << 20))
+        }
+        let core = try await connected(desk, phone)
+        #expect(
+            await error { () throws(ChatError) in
+                try await core.receiveFile(FileID(1002), approvedRelays: false)
+            } == .file(.notApproved))
+        try await core.receiveFile(FileID(1001), approvedRelays: false)
+        #expect(phone.core.commands.filter { $0.hasPrefix("/freceive") } == ["/freceive 1001 encrypt=on"])
+        await core.shutDown()
+    }
+
+    @Test func phoneOnlyReceivesNothing() async throws {
+        let (desk, phone) = (try PhoneDesk(), try ChatPhone())
+        phone.core.change { $0.history.append(Self.message(1, "small", 10)) }
+        let opening = try desk.open(receiveLimit: 0)
+        try phone.connect(to: try await desk.link())
+        let core = try await opening.value
+        try await wait(until: "the history is read") { try await core.hasReadHistory() }
+        #expect(
+            await error { () throws(ChatError) in
+                try await core.receiveFile(FileID(1001), approvedRelays: false)
+            } == .file(.notApproved))
+        #expect(phone.core.count("/freceive") == 0)
+        await core.shutDown()
+    }
+
+    @Test func fileThatIsGoneThereSaysSo() async throws {
+        let (desk, phone) = (try PhoneDesk(), try ChatPhone())
+        phone.core.change { $0.history.append(Self.message(1, "gone", 2, path: "gone")) }
+        let core = try await connected(desk, phone)
+        let code = await error { () throws(ChatError) in _ = try await core.location(of: FileID(1001)) }
+        #expect(code != nil && code != .file(.unreachable))
+        #expect(try PrivateFolder.names(at: core.stagingFolder).isEmpty, "nothing is left of it")
+        await core.shutDown()
+    }
+
+    @Test func anotherProfileOnThePhoneIsNotTaken() async throws {
+        let (desk, phone) = (try PhoneDesk(), try ChatPhone())
+        await (try await connected(desk, phone)).shutDown()
+        phone.core.change { state in
+            state.refusals["/user"] = #"{"type":"error","errorType":{"type":"noActiveUser"}}"#
+        }
+        let core = try await desk.open().value
+        let asked = phone.core.count("/user")
+        try phone.connect(to: try await desk.link())
+        try await wait(until: "the phone was asked") { phone.core.count("/user") > asked }
+        #expect(!(try await core.hasReadHistory()) && phone.core.count("/_get") > 0)
+        let listed = phone.core.count("/_get")
+        try await Task.sleep(for: .milliseconds(300))
+        #expect(phone.core.count("/_get") == listed, "nothing of it is read")
+        await core.shutDown()
+    }
+
+    @Test func renamedFolderKeepsItsCopies() async throws {
+        let (desk, phone) = (try PhoneDesk(), try ChatPhone())
+        phone.put([7], as: "here")
+        phone.core.change { $0.history.append(Self.message(1, "here", 1, path: "here")) }
+        let first = try await connected(desk, phone)
+        _ = try await first.location(of: FileID(1001))
+        await first.shutDown()
+        try desk.move()
+        let core = try await desk.open().value
+        #expect(try PhoneDesk.content(try await core.location(of: FileID(1001))) == [7])
+        await core.shutDown()
+    }
+}

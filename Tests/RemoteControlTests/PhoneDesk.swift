@@ -1,0 +1,113 @@
+import Base
+import ChatCore
+import Cryptography
+import Glibc
+import Network
+import Posix
+import RemoteControl
+import TestSupport
+import Testing
+
+@testable import OfficialCore
+
+/// This computer with a folder for one phone; each `open` is the process of a mount.
+final class PhoneDesk: Sendable {
+    let folder: TemporaryFolder
+    private let key = SecretBytes(randomCount: 32)
+    private let told = Lock<(link: String?, code: SessionCode?, left: Int)>((nil, nil, 0))
+
+    init() throws { folder = try TemporaryFolder() }
+
+    private let name = Lock("official")
+
+    var core: String { folder.path(name.withLock { $0 }) }
+
+    /// As another name of the phone does.
+    func move() throws {
+        let before = core
+        name.withLock { $0 = "moved" }
+        try check("move a folder") { rename(before, core) }
+    }
+
+    private func store() throws -> PairingStore {
+        _ = try PrivateFolder(core, purpose: OfficialCoreSettings.purpose)
+        return try PairingStore(folder: core, key: key, name: "phone")
+    }
+
+    func description() throws -> PairingStore.Description { try store().description() }
+
+    /// What opens the core, which waits for the phone where it was never here.
+    func open(receiveLimit: UInt64 = 1 << 20, away: Duration = .milliseconds(100)) throws -> Task<
+        OfficialCore, any Error
+    > {
+        let store = try store()
+        let files = core + "/files"
+        mkdir(files, 0o700)
+        var settings = OfficialCoreSettings(
+            ownership: .attached, filesFolder: files, temporaryFolder: files, folder: core)
+        settings.key = key
+        settings.marksRead = false
+        settings.searchesForLostSend = [.zero, .milliseconds(20)]
+        settings.lostConnectionTimeout = .milliseconds(100)
+        var phone = OfficialCoreSettings.Phone(profile: try store.description().profile)
+        phone.receiveLimit = receiveLimit
+        phone.awayTimeout = away
+        phone.note = { try store.note($0) }
+        settings.phone = phone
+        let memory: @Sendable () throws(SystemError) -> OpenFile = { () throws(SystemError) in
+            try OpenFile.inMemory()
+        }
+        var waiting = PhoneTransportSettings(
+            place: { PhonePlace(endpoint: Endpoint(host: "127.0.0.1", port: 0)) },
+            versions: AppVersionRange(AppVersion("6.3")!, AppVersion("7.0")!)!,
+            computer: DeviceName("Computer"), makeFile: memory)
+        told.withLock { $0.link = nil }
+        waiting.observe = { [told] event in
+            told.withLock { told in
+                switch event {
+                case .waiting(let link, _, _): told.link = link
+                case .code(let code): told.code = code
+                case .left: told.left += 1
+                default: break
+                }
+            }
+        }
+        let transport = PhoneTransport.start(waiting, pairing: store)
+        let chosen = settings
+        return Task { try await OfficialCore.open(transport, chosen) }
+    }
+
+    /// Where the phone is waited for now; each is used once.
+    func link() async throws -> String {
+        try await wait(for: "a link") {
+            told.withLock { told in
+                defer { told.link = nil }
+                return told.link
+            }
+        }
+    }
+
+    var code: SessionCode? { told.withLock { $0.code } }
+
+    func compose(_ name: String, _ content: [UInt8], id: String, for core: OfficialCore) throws
+        -> ComposedMessage
+    {
+        let plain = try folder.write(content, to: "plain-\(id)")
+        let staged = core.stagingFolder + "/draft-\(id)"
+        let arguments = try CryptoFile.encrypt(from: plain, to: staged)
+        return ComposedMessage(
+            id: id, fileName: name, size: UInt64(content.count),
+            source: FileSourceLocation(path: staged, arguments: arguments),
+            content: MessageContent(kind: .file, text: ""))
+    }
+
+    /// The plaintext of a copy.
+    static func content(_ location: FileSourceLocation?) throws -> [UInt8] {
+        let location = try #require(location)
+        let reader = try CryptoFileReader(
+            file: OpenFile(location.path, flags: O_RDONLY), arguments: try #require(location.arguments))
+        var bytes: [UInt8] = []
+        try reader.decrypt { (piece) throws(CryptographyError) in bytes += Array(piece) }
+        return bytes
+    }
+}
