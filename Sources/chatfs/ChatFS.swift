@@ -12,6 +12,7 @@ enum ChatFS {
             OverviewCommand.command,
             DemoCommand.command,
             MountCommand.command,
+            PhoneCommands.command,
             UnmountCommand.command.suggested(for: "umount", "eject", "stop"),
             StatusCommand.command,
             ChatsCommand.command,

@@ -29,8 +29,8 @@ enum CommonOptions {
 
     static let core = Option.value(
         "core", named: "CORE", .text,
-        "Where the chats come from: lib:/path/libsimplex.so, ws://127.0.0.1:PORT, simplex-chat[:PATH]; "
-            + "else ChatFS's own.")
+        "Where the chats come from: lib:/path/libsimplex.so, ws://127.0.0.1:PORT, simplex-chat[:PATH], "
+            + "phone[:NAME]; else ChatFS's own.")
 
     static let database = Option.value(
         "database", named: "PREFIX", .file,

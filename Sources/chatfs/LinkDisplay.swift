@@ -17,6 +17,9 @@ struct LinkDisplay: Sendable {
             "Whether the terminal shows light letters on dark, or dark ones on light."),
     ]
 
+    /// For commands without these options.
+    init() { (background, picture) = (.dark, nil) }
+
     /// - Throws: `UsageError` if the picture exists; checked before the link is created, because a link is shown once.
     init(_ invocation: Invocation) throws(UsageError) {
         background = invocation["theme"].flatMap(QRCode.Background.init) ?? .dark

@@ -10,6 +10,8 @@ public enum OfficialCoreAddress: Hashable, Sendable {
     case webSocket(Endpoint)
     /// `simplex-chat` or `simplex-chat:/path`: a program to start.
     case program(path: String?)
+    /// `phone` or `phone:NAME`: a phone that connects to this computer.
+    case phone(name: String?)
 
     /// - Throws: `.invalidCommand` with a sentence for who wrote it.
     public init(_ text: String, allowsRemote: Bool = false) throws(OfficialCoreError) {
@@ -24,6 +26,13 @@ public enum OfficialCoreAddress: Hashable, Sendable {
             throw Self.invalid(
                 "SimpleX Chat speaks no TLS on its port. Use ws://127.0.0.1:PORT, through an SSH tunnel when "
                     + "it is on another machine.")
+        } else if text == "phone" {
+            self = .phone(name: nil)
+        } else if let name = Self.rest(of: text, after: "phone:") {
+            guard !name.isEmpty, name.utf8.count <= 64,
+                name.unicodeScalars.allSatisfy({ $0.value >= 0x20 && $0.value != 0x7F })
+            else { throw Self.invalid("The name of a phone has 1 to 64 bytes and no line breaks.") }
+            self = .phone(name: name)
         } else if text == "simplex-chat" {
             self = .program(path: nil)
         } else if let path = Self.rest(of: text, after: "simplex-chat:") {
@@ -33,8 +42,8 @@ public enum OfficialCoreAddress: Hashable, Sendable {
             self = .program(path: path)
         } else {
             throw Self.invalid(
-                "The core is lib:/path/libsimplex.so, ws://127.0.0.1:PORT, simplex-chat or "
-                    + "simplex-chat:/path.")
+                "The core is lib:/path/libsimplex.so, ws://127.0.0.1:PORT, simplex-chat, simplex-chat:/path, "
+                    + "phone or phone:NAME.")
         }
     }
 

@@ -48,14 +48,15 @@ enum MountCommand {
                     + "downloads the rest."),
             CommonOptions.relay,
             CommonOptions.core, CommonOptions.database, CommonOptions.filesFolder, CommonOptions.passphrase,
+            PhoneOptions.listen, PhoneOptions.host, PhoneOptions.versions, PhoneOptions.policy,
+            PhoneOptions.receiveLimit,
             .value(
                 "socks-proxy", named: "HOST:PORT", .text,
                 "With --core: fetch chunks through this SOCKS5 proxy, as the core itself may do."),
             .value(
                 "mark-read", named: "WHEN", .choice(MountSettings.MarkRead.allCases.map(\.rawValue)),
-                default: MountSettings.MarkRead.onOpen.rawValue,
-                "With --core: opening a file marks its message as read, which starts the time of a disappearing "
-                    + "one; or never."),
+                "With --core: on-open marks the message of a file that is opened as read, which starts the time of a "
+                    + "disappearing one; or never. Default: on-open, with a phone never."),
             .value(
                 "relay-policy", named: "POLICY", .choice(RelayApprovalPolicy.allCases.map(\.rawValue)),
                 "For files on relays that you did not configure: ask (not received), always, never. Default: as it was "
@@ -117,9 +118,16 @@ enum MountCommand {
         ],
         waitsForStop: true
     ) { invocation in
+        try begin(invocation) { try MountSettings.configured(invocation) }
+    }
+
+    /// The mount of these settings, for commands that begin alone.
+    static func begin(
+        _ invocation: Invocation, settings make: () throws -> MountSettings
+    ) throws -> Command.Run {
         let mask = ProcessHardening.apply()
         ProcessHardening.allowManyOpenFiles()
-        var chosen = try MountSettings.configured(invocation)
+        var chosen = try make()
         // The owner can always read.
         chosen.entryPermissions = UInt16(0o666 & ~mask) | 0o600
         if invocation.has("background") { chosen.directory = try chosen.directory.askedBeforehand() }
@@ -129,7 +137,7 @@ enum MountCommand {
         let isConfined = ProcessHardening.confineDaemon()
         return { invocation in
             if !isConfined { Log("mount").notice("The kernel cannot confine this process.") }
-            let mount = try await unlocked { try await MountedProfile.mount(settings) }
+            let mount = try await unlocked { try await mounted(settings, invocation.stop) }
             if let words = await ThreadPool.shared.run({ settings.directory.offerEncryption() }) {
                 Terminal.note("chatfs: " + words)
             }
@@ -151,6 +159,18 @@ enum MountCommand {
             }
             await mount.serve(until: invocation.stop)
         }
+    }
+
+    /// A phone may be waited for until somebody has enough of it.
+    private static func mounted(
+        _ settings: MountSettings, _ stop: StopRequest
+    ) async throws -> MountedProfile {
+        guard settings.official?.isPhone == true else { return try await MountedProfile.mount(settings) }
+        let mount = try await stop.interrupting(grace: .seconds(5)) {
+            try await MountedProfile.mount(settings)
+        }
+        guard let mount else { throw ExitCode(128 + (await stop.wait())) }
+        return mount
     }
 
     /// Mounts. If a systemd unit starts the mount at login, prompts once for the keyring.

@@ -174,6 +174,11 @@ struct OfficialArchive: Sendable {
 }
 
 extension Invocation {
+    /// The value of an option that the command may lack.
+    func value(of name: String) -> String? {
+        command.options.contains { $0.name == name } ? self[name] : nil
+    }
+
     /// Returns true if an option of any kind was given; false for unknown options.
     func isGiven(_ name: String) -> Bool {
         guard let option = command.options.first(where: { $0.name == name }) else { return false }

@@ -24,6 +24,8 @@ struct CoreExamination: Sendable {
         case .library(let path): await library(path, &result)
         case .webSocket(let endpoint): await running(endpoint, &result)
         case .program(let path): await program(path, &result)
+        case .phone:
+            result.findings.append(.note("a phone is looked at when it connects: see 'chatfs phone list'"))
         }
         if let filesFolder { result.findings.append(await ThreadPool.shared.run { folder(filesFolder) }) }
         return result

@@ -18,6 +18,8 @@ struct CoreSettings: Sendable {
     var proxy: SOCKSProxy?
     /// True if opening a file marks its message as read in an official core.
     var marksRead = false
+    /// How the link and the code of a phone are shown.
+    var phoneDisplay = LinkDisplay()
     /// nil keeps the profile's policy.
     var relayPolicy: RelayApprovalPolicy?
     /// True to create the first profile of an official core and to prompt for its name.

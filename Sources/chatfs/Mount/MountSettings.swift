@@ -46,6 +46,8 @@ struct MountSettings: Sendable {
     var writers: WriterPolicy
     /// nil for the embedded core.
     var official: OfficialCoreChoice?
+    /// How the link and the code of a phone are shown.
+    var phoneDisplay = LinkDisplay()
     var proxy: SOCKSProxy?
     /// True if opening a file marks its message as read in an official core.
     var marksRead: Bool
@@ -59,24 +61,31 @@ struct MountSettings: Sendable {
     var isInBackground: Bool
 
     /// Combines the command line with the configuration's options.
-    static func configured(_ invocation: Invocation) throws -> MountSettings {
-        let configuration = try ConfigurationAccess.read(options: invocation.command.options)
+    /// - Parameters:
+    ///   - options: The options of `chatfs mount`; nil if the command is that.
+    ///   - phone: The phone, for commands without another core.
+    static func configured(
+        _ invocation: Invocation, options: [Option]? = nil, phone: OfficialCoreChoice? = nil
+    ) throws -> MountSettings {
+        let configuration = try ConfigurationAccess.read(options: options ?? invocation.command.options)
         let (folder, mount) = try configuration.chosen(invocation.optionalArgument("MOUNTPOINT"))
         var settings = try MountSettings(
             invocation.adding(configuration.options(of: mount)),
-            mountpoint: try Mountpoint.absolutePath(of: folder))
+            mountpoint: try Mountpoint.absolutePath(of: folder), phone: phone)
         settings.chats = mount?.chats ?? []
         return settings
     }
 
     /// Makes all paths absolute, because a background process changes its directory.
-    /// - Parameter mountpoint: Absolute, without symbolic links.
-    init(_ invocation: Invocation, mountpoint: String) throws {
+    /// - Parameters:
+    ///   - mountpoint: Absolute, without symbolic links.
+    ///   - given: The core, for commands without an option for it.
+    init(_ invocation: Invocation, mountpoint: String, phone given: OfficialCoreChoice? = nil) throws {
         self.mountpoint = mountpoint
-        profile = invocation["profile"]
+        profile = invocation.value(of: "profile")
         directory = try DirectoryAccess(invocation)
         cachePath = AbsolutePath.of(invocation["cache-dir"] ?? Self.defaultCachePath())
-        relays = try invocation.relays()
+        relays = try given == nil ? invocation.relays() : []
         guard let quietTime = invocation.duration("quiet-time") else {
             throw UsageError("--quiet-time takes a time such as 1s")
         }
@@ -94,18 +103,29 @@ struct MountSettings: Sendable {
             previews: previews, refused: try Self.patterns(invocation, "refuse"),
             allowed: try Self.patterns(invocation, "allow"))
         writers = WriterPolicy(resuming: try Self.patterns(invocation, "resumes"))
-        official = try OfficialCoreChoice(
-            core: invocation["core"], database: invocation["database"],
-            filesFolder: invocation["files-folder"],
-            passphraseDescriptor: invocation["database-passphrase-fd"])
-        marksRead = MarkRead(rawValue: invocation["mark-read"] ?? "") != .never
-        relayPolicy = invocation["relay-policy"].flatMap(RelayApprovalPolicy.init)
+        official =
+            try given
+            ?? OfficialCoreChoice(
+                core: invocation["core"], database: invocation["database"],
+                filesFolder: invocation["files-folder"],
+                passphraseDescriptor: invocation["database-passphrase-fd"])
+        let phone = try PhoneOptions(invocation)
+        guard official?.isPhone == true || !phone.isGiven else {
+            throw UsageError(
+                "--listen, --host, --versions, --policy and --receive-limit go with --core phone")
+        }
+        official?.phone = phone
+        // A phone's own marks stay unless its user asked for that by name.
+        let mark = invocation["mark-read"].flatMap(MarkRead.init)
+        let isPhone = official?.isPhone == true
+        marksRead = mark.map { $0 == .onOpen } ?? !isPhone
+        relayPolicy = invocation.value(of: "relay-policy").flatMap(RelayApprovalPolicy.init)
         isInBackground = invocation.has("background")
         hydration.cacheMode = invocation["cache"].flatMap(CacheMode.init) ?? .sealed
         hydration.cacheLimit = invocation.byteCount("cache-size")
         if let free = invocation.byteCount("cache-min-free") { hydration.minimumFree = free }
         hydration.finishesWhatWasRead = !invocation.has("no-finish")
-        proxy = try invocation["socks-proxy"].map { text throws(UsageError) in
+        proxy = try invocation.value(of: "socks-proxy").map { text throws(UsageError) in
             try Invocation.proxy(text)
         }
         if folders == .archive {
@@ -120,6 +140,9 @@ struct MountSettings: Sendable {
 
     /// Refuses contradictory options.
     private func check() throws {
+        if official?.isPhone == true && proxy != nil {
+            throw UsageError("--socks-proxy is for a core on this machine, not for a phone")
+        }
         if official == nil && proxy != nil { throw UsageError("--socks-proxy goes with --core") }
         if official != nil && !relays.isEmpty {
             throw UsageError("relays of an official core are configured in SimpleX; --relay is for our own")
@@ -139,6 +162,7 @@ struct MountSettings: Sendable {
         core.relays = relays
         core.proxy = proxy
         core.marksRead = marksRead
+        core.phoneDisplay = phoneDisplay
         core.relayPolicy = relayPolicy
         core.asksForName = !isInBackground
         return core

@@ -79,15 +79,7 @@ struct MountedCore: Sendable {
     private static func open(
         _ choice: OfficialCoreChoice, _ settings: CoreSettings, in directory: DataDirectory
     ) async throws -> MountedCore {
-        let official = try await officialSettings(choice, settings, in: directory)
-        let transport = try await choice.transport(official)
-        let core: OfficialCore
-        do throws(ChatError) {
-            core = try await OfficialCore.open(transport, official)
-        } catch {
-            await transport.close()
-            throw error
-        }
+        let core = try await openOfficial(choice, settings, in: directory)
         let trust = core.trust
         var client = XFTPClientSettings(policy: OutboundPolicy(isChosen: trust.holds))
         client.proxy = settings.proxy
@@ -115,6 +107,25 @@ struct MountedCore: Sendable {
                 // Keeps the directory locked until here.
                 await noteParts(of: directory)
             })
+    }
+
+    /// The core itself, without links.
+    static func openOfficial(
+        _ choice: OfficialCoreChoice, _ settings: CoreSettings, in directory: DataDirectory
+    ) async throws -> OfficialCore {
+        var official = try await officialSettings(choice, settings, in: directory)
+        let transport: any OfficialTransport
+        if choice.isPhone {
+            transport = try await MountedPhone(choice, settings).transport(&official)
+        } else {
+            transport = try await choice.transport(official)
+        }
+        do throws(ChatError) {
+            return try await OfficialCore.open(transport, official)
+        } catch {
+            await transport.close()
+            throw error
+        }
     }
 
     /// Records the new databases, whose absence is an error from now on. If that fails, the next process does it.

@@ -15,6 +15,10 @@ struct OfficialCoreChoice: Sendable {
     let filesFolder: String?
     /// Passphrase of an encrypted database until it is opened; nil if none was given.
     let passphrase: Passphrase?
+    /// How a phone finds this computer, and what it is asked for.
+    var phone = PhoneOptions()
+
+    var isPhone: Bool { if case .phone = address { true } else { false } }
 
     /// Returns nil without `--core`.
     init?(
@@ -37,6 +41,11 @@ struct OfficialCoreChoice: Sendable {
                 "--core lib: needs --database: the SimpleX database without _chat.db, which is made where there is none "
                     + "(simplex-chat has its own at \(DatabaseFiles.defaultPrefix()))")
         }
+        if case .phone = address, database != nil || filesFolder != nil || passphraseDescriptor != nil {
+            throw UsageError(
+                "--database, --files-folder and --database-passphrase-fd are for a core on this machine, not for a phone"
+            )
+        }
         databasePrefix = AbsolutePath.of(database ?? DatabaseFiles.defaultPrefix())
         self.filesFolder = filesFolder.map(AbsolutePath.of)
         passphrase = try passphraseDescriptor.map { try Self.readPassphrase(from: $0) }
@@ -45,6 +54,9 @@ struct OfficialCoreChoice: Sendable {
     /// Returns the databases of a started core.
     /// - Throws: `UsageError` for a running program, which has them open.
     func database() throws -> DatabaseFiles {
+        if case .phone = address {
+            throw UsageError("the database of a phone is on the phone: its app makes archives of it")
+        }
         if case .webSocket = address {
             throw UsageError(
                 "a running program has its database open: end it, and name the database with --core lib: or "
@@ -71,8 +83,10 @@ struct OfficialCoreChoice: Sendable {
 
     /// Returns the directory of ChatFS's data about this core; the same for the same core.
     func folder(dataPath: String) -> String {
+        if case .phone(let name) = address { return PhoneFolders(dataPath: dataPath).folder(meant: name) }
         let identity =
             switch address {
+            case .phone(let name): "phone \(name ?? "")"
             case .webSocket(let endpoint): "attached \(endpoint)"
             case .library, .program: "database \(databasePrefix)"
             }
@@ -89,11 +103,11 @@ struct OfficialCoreChoice: Sendable {
             switch address {
             case .library: .library
             case .program: .program
-            case .webSocket: .attached
+            case .webSocket, .phone: .attached
             }
         // On the filesystem of the files, so that complete files can be moved.
         let incoming = files + "/.incoming"
-        if ownership != .attached {
+        if ownership != .attached || isPhone {
             for folder in [files, incoming] where mkdir(folder, 0o700) != 0 && errno != EEXIST {
                 throw SystemError(code: errno, operation: "make a folder for the core's files")
             }
@@ -114,6 +128,7 @@ struct OfficialCoreChoice: Sendable {
         _ settings: OfficialCoreSettings, startsChats: Bool = true
     ) async throws -> any OfficialTransport {
         switch address {
+        case .phone: preconditionFailure("a phone's transport needs its pairing")
         case .library(let path):
             let database = try DatabaseFiles(prefix: databasePrefix)
             let condition = try await ThreadPool.shared.run { () throws(SystemError) in

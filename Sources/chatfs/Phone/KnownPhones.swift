@@ -1,0 +1,93 @@
+import Base
+import ChatCore
+import CommandLineKit
+import EmbeddedCore
+import Glibc
+import OfficialCore
+import Posix
+
+/// The phones of a data directory, for commands about them.
+struct KnownPhones: Sendable {
+    private let access: DirectoryAccess
+
+    /// From `CommonOptions.directory`.
+    init(_ invocation: Invocation) throws { access = try DirectoryAccess(invocation) }
+
+    func all() async throws -> [PairingStore.Description] {
+        let access = access
+        return try await ThreadPool.shared.run { () throws(any Error) in
+            guard try access.isThere() else { return [] }
+            let key = try access.key()
+            return try PhoneFolders(dataPath: access.path).all().map { folder in
+                let store = try PairingStore(folder: folder, key: key, name: PhoneFolders.usualName)
+                defer { store.close() }
+                return try store.description()
+            }.sorted { $0.name < $1.name }
+        }
+    }
+
+    func rename(_ name: String, to new: String) async throws {
+        guard case .phone(name: _?)? = try? OfficialCoreAddress("phone:" + new) else {
+            throw UsageError("the name of a phone has 1 to 64 bytes and no line breaks")
+        }
+        let access = access
+        try await ThreadPool.shared.run { () throws(any Error) in
+            let directory = try access.open()
+            let (folder, lock) = try Self.take(name, in: directory)
+            defer { withExtendedLifetime(lock) {} }
+            let target = PhoneFolders(dataPath: directory.path).folder(named: new)
+            guard Glibc.access(target, F_OK) != 0 else {
+                throw UsageError("a phone of this name is known already")
+            }
+            let store = try PairingStore(folder: folder, key: directory.key, name: name)
+            try store.rename(to: new)
+            store.close()
+            try Self.giveUp(folder, in: directory)
+            try check("rename the folder of a phone") { Glibc.rename(folder, target) }
+            try directory.noteParts()
+        }
+    }
+
+    func forget(_ name: String) async throws {
+        let access = access
+        try await ThreadPool.shared.run { () throws(any Error) in
+            let directory = try access.open()
+            let (folder, lock) = try Self.take(name, in: directory)
+            defer { withExtendedLifetime(lock) {} }
+            try Self.giveUp(folder, in: directory)
+            // First what the rest is nothing without: who is killed here leaves nothing that can be connected to.
+            unlink("\(folder)/\(PairingStore.file)")
+            try PrivateFolder(folder, purpose: OfficialCoreSettings.purpose).remove()
+        }
+    }
+
+    /// The folder of a phone, kept from mounts.
+    private static func take(
+        _ name: String, in directory: DataDirectory
+    ) throws -> (folder: String, lock: OpenFile) {
+        let folders = PhoneFolders(dataPath: directory.path)
+        let folder = try folders.all().first { folder in
+            let store = try PairingStore(folder: folder, key: directory.key, name: name)
+            defer { store.close() }
+            return try store.description().name == name
+        }
+        guard let folder else { throw UsageError("no phone is called so; see 'chatfs phone list'") }
+        let lock = try OpenFile("\(folder)/lock", flags: O_RDWR | O_CREAT | O_NOFOLLOW)
+        guard try lock.tryLock() else {
+            throw ChatError(.profileInUse, "This phone is mounted: unmount it first.")
+        }
+        return (folder, lock)
+    }
+
+    /// Nobody misses its databases.
+    private static func giveUp(_ folder: String, in directory: DataDirectory) throws {
+        let mine = try directory.officialFolders().filter { folder.hasSuffix("/" + $0.name) }
+        for core in mine {
+            try directory.giveUp(
+                parts: ["\(core.name)/\(OfficialFolder.approvals)"]
+                    + core.profiles.flatMap { profile in
+                        OfficialFolder.databases.map { "\(core.name)/profile-\(profile)/\($0)" }
+                    })
+        }
+    }
+}

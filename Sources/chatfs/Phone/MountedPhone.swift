@@ -1,0 +1,57 @@
+import Base
+import CLinux
+import ChatCore
+import CommandLineKit
+import Cryptography
+import Glibc
+import OfficialCore
+import Posix
+
+/// The phone behind `--core phone`: its keys, its profile of the last time, and how its user is asked.
+struct MountedPhone: Sendable {
+    private let choice: OfficialCoreChoice
+    private let display: LinkDisplay
+    private let name: String?
+    private let dataPath: String
+
+    init(_ choice: OfficialCoreChoice, _ settings: CoreSettings) {
+        self.choice = choice
+        display = settings.phoneDisplay
+        dataPath = settings.dataPath
+        if case .phone(let name) = choice.address { self.name = name } else { name = nil }
+    }
+
+    /// Waits for the phone from now on.
+    /// - Parameter official: gets what holds for this phone. Its key is there already.
+    func transport(_ official: inout OfficialCoreSettings) async throws -> any OfficialTransport {
+        let (folder, key, name, dataPath) = (official.folder, official.key, name, dataPath)
+        let (store, known) = try await ThreadPool.shared.run { () throws(any Error) in
+            try PhoneFolders(dataPath: dataPath).check(name)
+            let store = try PairingStore(folder: folder, key: key, name: name ?? PhoneFolders.usualName)
+            return (store, try store.description())
+        }
+        var phone = OfficialCoreSettings.Phone(profile: known.profile)
+        phone.receiveLimit = choice.phone.limit
+        phone.note = { try store.note($0) }
+        official.phone = phone
+        official.pageSize = 100
+        official.comparesFirst = false
+        let options = choice.phone
+        var settings = PhoneTransportSettings(
+            place: { options.place() }, versions: options.range, computer: PhoneOptions.computer,
+            makeFile: { () throws(SystemError) in
+                let directory = try OpenFile(folder, flags: O_RDONLY | O_DIRECTORY)
+                return OpenFile(
+                    adopting: try check("make a file") { chatfs_open_unnamed(directory.descriptor) })
+            })
+        let screen = PhoneScreen(name: known.name, display: display)
+        settings.observe = { screen.show($0) }
+        if phone.receiveLimit > 0, known.profile == nil {
+            Terminal.note(
+                "A file that is not on the phone yet is received there when you open it, up to "
+                    + "\(ByteCount.exact(phone.receiveLimit)) each: that uses the phone's storage. --policy phone-only "
+                    + "never does.")
+        }
+        return PhoneTransport.start(settings, pairing: store)
+    }
+}

@@ -1,0 +1,118 @@
+import Base
+import CommandLineKit
+import Glibc
+import Network
+import OfficialCore
+import RemoteControl
+
+/// How a phone finds this computer, and what it is asked for.
+struct PhoneOptions: Sendable {
+    /// Where to listen; nil: the address of the interface that leads to the network, and any port.
+    private var listening: (host: String, port: UInt16)?
+    /// What the link names instead.
+    private var name: String?
+    private(set) var range = PhoneOptions.testedVersions
+    /// Largest file that the phone receives for a reader here; 0: none.
+    private(set) var limit: UInt64 = 100 << 20
+    private(set) var isGiven = false
+
+    /// The values of `--policy`.
+    private enum Policy: String, CaseIterable {
+        case receive
+        case phoneOnly = "phone-only"
+    }
+
+    /// From the oldest whose answers are understood to the newest that was tried.
+    private static let testedVersions: AppVersionRange = {
+        guard let first = AppVersion("6.3"), let last = AppVersion("7.0.99"),
+            let range = AppVersionRange(first, last)
+        else { preconditionFailure("two versions") }
+        return range
+    }()
+
+    static let listen = Option.value(
+        "listen", named: "ADDRESS[:PORT]", .text,
+        "With --core phone: where the phone reaches this computer; else the address in its network and any port."
+    )
+    static let host = Option.value(
+        "host", named: "NAME[:PORT]", .text,
+        "With --core phone: what the link names instead, such as a forwarded port or a name in a VPN.")
+    static let versions = Option.value(
+        "versions", named: "MIN-MAX", .text,
+        "With --core phone: the versions of the app that are accepted; else "
+            + "\(testedVersions.minimum)-\(testedVersions.maximum). A newer app may need a higher MAX.")
+    static let policy = Option.value(
+        "policy", named: "POLICY", .choice(Policy.allCases.map(\.rawValue)),
+        "With --core phone: receive has the phone receive a file that you open and it does not have, which uses its "
+            + "storage (the default); phone-only never does.")
+    static let receiveLimit = Option.value(
+        "receive-limit", named: "SIZE", .byteCount,
+        "With --core phone: larger files are not received on it; else 100mb.")
+
+    /// Of commands that have no `--core`.
+    static let phone = Option.value(
+        "name", named: "NAME", .text,
+        "Which phone, or what a new one is called here; not needed when there is only one.")
+
+    static let options = [listen, host, versions, policy, receiveLimit]
+
+    init() {}
+
+    /// From `options`, which the command must have.
+    init(_ invocation: Invocation) throws(UsageError) {
+        isGiven = Self.options.contains { invocation[$0.name] != nil }
+        if let text = invocation["listen"] {
+            guard let place = Self.place(text, port: 0) else {
+                throw UsageError("--listen takes an address of this machine, or ADDRESS:PORT")
+            }
+            listening = place
+        }
+        if let text = invocation["host"] {
+            guard Self.place(text, port: 0) != nil else {
+                throw UsageError("--host takes a name or an address, or NAME:PORT")
+            }
+            name = text
+        }
+        if let text = invocation["versions"] {
+            let parts = text.split(separator: "-", omittingEmptySubsequences: false)
+            guard parts.count == 2, let first = AppVersion(parts[0]), let last = AppVersion(parts[1]),
+                let given = AppVersionRange(first, last)
+            else { throw UsageError("--versions takes two versions, such as 6.3-7.1") }
+            range = given
+        }
+        if let limit = invocation.byteCount("receive-limit") { self.limit = limit }
+        if invocation["policy"] == Policy.phoneOnly.rawValue { limit = 0 }
+    }
+
+    /// A host, and the port behind it where there is one.
+    private static func place(_ text: String, port: UInt16) -> (host: String, port: UInt16)? {
+        if let endpoint = Endpoint(text) { return (endpoint.host, endpoint.port) }
+        let host = text.hasPrefix("[") && text.hasSuffix("]") ? String(text.dropFirst().dropLast()) : text
+        guard !host.isEmpty, host.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }), !host.contains("@"),
+            !host.contains("/"), host.contains("::") || host.filter({ $0 == ":" }).count != 1
+        else { return nil }
+        return (host, port)
+    }
+
+    /// Looked at before each link. Blocks shortly.
+    func place() -> PhonePlace {
+        let named = name.flatMap { Self.place($0, port: 0) }
+        let listens =
+            listening
+            ?? (named == nil ? (LocalAddress.present(), 0) : ("0.0.0.0", 0))
+        var place = PhonePlace(endpoint: Endpoint(host: listens.host, port: listens.port))
+        place.host = named?.host ?? (Self.isAny(listens.host) ? LocalAddress.present() : nil)
+        if let port = named?.port, port > 0 { place.port = port }
+        return place
+    }
+
+    private static func isAny(_ host: String) -> Bool { host == "0.0.0.0" || host == "::" }
+
+    /// As the phone shows it.
+    static var computer: DeviceName {
+        var name = [CChar](repeating: 0, count: 256)
+        guard gethostname(&name, 255) == 0 else { return DeviceName("") }
+        return DeviceName(
+            String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self))
+    }
+}

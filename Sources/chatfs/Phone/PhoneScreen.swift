@@ -1,0 +1,139 @@
+import Base
+import CommandLineKit
+import Network
+import OfficialCore
+import Posix
+import RemoteControl
+
+/// What the user of a phone sees on the terminal, and in the log of a mount without one. Any thread.
+final class PhoneScreen: Sendable {
+    private struct State {
+        var isFirstWait = true
+        /// A phone has connected since the last link.
+        var hasConnected = false
+        var hint: Task<Void, Never>?
+    }
+
+    private let name: String
+    private let display: LinkDisplay
+    private let state = Lock(State())
+
+    /// Without a phone for so long, something may be in its way.
+    private static let untilHint = Duration.seconds(60)
+
+    init(name: String, display: LinkDisplay) { (self.name, self.display) = (name, display) }
+
+    func show(_ event: PhoneEvent) {
+        switch event {
+        case .waiting(let link, let endpoint, let isKnown): wait(link, endpoint, isKnown)
+        case .code(let code):
+            note()
+            for line in Self.words(of: code) { Terminal.print(line) }
+        case .connected(let device):
+            note()
+            Terminal.note("\(PrintableText.escaping(device)) is connected.")
+            log.notice("the phone is connected")
+        case .left(let sentence):
+            Terminal.note(sentence)
+            log.notice("the phone left, or did not get in: \(sentence)")
+        case .failed(let sentence):
+            Terminal.complain("chatfs: The phone cannot be waited for: \(sentence)")
+            log.warning("the phone cannot be waited for: \(sentence)")
+        }
+    }
+
+    private var log: Log { Log("phone") }
+
+    /// Somebody has connected.
+    private func note() {
+        state.withLock { state in
+            state.hasConnected = true
+            state.hint?.cancel()
+        }
+    }
+
+    private func wait(_ link: String, _ endpoint: Endpoint, _ isKnown: Bool) {
+        let isFirst = state.withLock { state in
+            defer { (state.isFirstWait, state.hasConnected) = (false, false) }
+            return state.isFirstWait
+        }
+        // The next link of the same mount: the phone hears of it, or its user scans again.
+        if !isFirst, isKnown { return }
+        for line in isKnown ? Self.next(name) : Self.first { Terminal.note(line) }
+        let hint = Task { [display] in
+            do {
+                try await display.show(link)
+            } catch {
+                Log("phone").warning("the link could not be shown: \(sentence(of: error))")
+            }
+            // One that was here before is away most of the time.
+            guard !isKnown, (try? await Task.sleep(for: Self.untilHint)) != nil else { return }
+            for line in Self.hint(endpoint) { Terminal.complain(line) }
+        }
+        state.withLock { state in
+            state.hint?.cancel()
+            state.hint = hint
+        }
+    }
+
+    // MARK: - Words
+
+    private static let first = [
+        "Connect your phone: it and this computer must be in the same network.",
+        "  Android: open SimpleX, tap your picture, then “Use from desktop”, and scan the code.",
+        "  iPhone:  the same; allow the local network when you are asked.",
+        "Keep SimpleX open on the phone while you use its chats here.",
+    ]
+
+    private static func next(_ name: String) -> [String] {
+        [
+            "Open SimpleX on “\(PrintableText.escaping(name))” and tap your picture, then “Use from desktop”. It finds this "
+                + "computer by itself, or by this link."
+        ]
+    }
+
+    private static func hint(_ endpoint: Endpoint) -> [String] {
+        [
+            "chatfs: No phone has connected yet. A firewall must let TCP port \(endpoint.port) in:",
+            "chatfs:   sudo ufw allow \(endpoint.port)/tcp",
+            "chatfs:   sudo firewall-cmd --add-port=\(endpoint.port)/tcp",
+            "chatfs: Another network or a VPN needs --listen or --host. If the phone says that the version is "
+                + "incompatible, see --versions.",
+        ]
+    }
+
+    /// The four groups that the phone shows, in large digits, and what to do with them.
+    static func words(of code: SessionCode) -> [String] {
+        let groups = Array(code.groups.prefix(4))
+        var lines = ["", "The phone shows a code. Compare it with this one:", ""]
+        for pair in stride(from: 0, to: groups.count, by: 2) {
+            lines += LargeDigits.lines(groups[pair..<min(pair + 2, groups.count)].joined(separator: " "))
+            lines.append("")
+        }
+        return lines + [
+            "  \(code.shown)", "",
+            "The same? Tap “Connect” on the phone. Different? Cancel it there: somebody else has scanned the link, or",
+            "is between you and the phone.",
+        ]
+    }
+}
+
+/// Digits of five lines, for a code that is read from a distance.
+enum LargeDigits {
+    private static let shapes: [Character: [String]] = [
+        "0": ["████", "█  █", "█  █", "█  █", "████"], "1": ["  █ ", " ██ ", "  █ ", "  █ ", " ███"],
+        "2": ["████", "   █", "████", "█   ", "████"], "3": ["████", "   █", " ███", "   █", "████"],
+        "4": ["█  █", "█  █", "████", "   █", "   █"], "5": ["████", "█   ", "████", "   █", "████"],
+        "6": ["████", "█   ", "████", "█  █", "████"], "7": ["████", "   █", "  █ ", " █  ", " █  "],
+        "8": ["████", "█  █", "████", "█  █", "████"], "9": ["████", "█  █", "████", "   █", "████"],
+        " ": ["   ", "   ", "   ", "   ", "   "],
+    ]
+
+    /// At most 63 columns for two groups of five digits. `#` where the terminal has no blocks.
+    static func lines(_ text: String, drawsBlocks: Bool = Terminal.drawsBlocks(1)) -> [String] {
+        (0..<5).map { row in
+            let line = text.map { shapes[$0]?[row] ?? "" }.joined(separator: "  ")
+            return "  " + (drawsBlocks ? line : String(line.map { $0 == "█" ? "#" : $0 }))
+        }
+    }
+}

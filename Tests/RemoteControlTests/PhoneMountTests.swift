@@ -1,0 +1,172 @@
+import Base
+import Glibc
+import Posix
+import ScriptedCore
+import TestSupport
+import Testing
+
+/// `chatfs phone` with a scripted phone that scans its link.
+@Suite("A phone is mounted", .serialized)
+struct PhoneMountTests {
+    private final class Place {
+        let folder: TemporaryFolder
+        private(set) var daemon: RunningProcess?
+        private var links = 0
+
+        init() throws { folder = try TemporaryFolder() }
+
+        deinit {
+            daemon?.send(SIGKILL)
+            Unmounting.detach(folder.path("Phone"))
+        }
+
+        var environment: [String: String?] { ["HOME": folder.path] }
+
+        private var data: [String] { ["--data", folder.path("data")] }
+
+        func mount(_ more: [String] = []) async throws {
+            links = 0
+            daemon = try await ChatFSProcess.start(
+                [
+                    "phone", folder.path("Phone"), "--listen", "127.0.0.1", "--cache-dir",
+                    folder.path("cache"),
+                ] + data + more, environment: environment)
+        }
+
+        func link() async throws -> String {
+            let known = links
+            let daemon = try #require(daemon)
+            let found = try await wait(for: "a link") {
+                let all = daemon.lines.filter { $0.hasPrefix("xrcp:/") }
+                return all.count > known ? all.last : nil
+            }
+            links += 1
+            return found
+        }
+
+        func waitUntilMounted() async throws {
+            try await daemon?.line("that it is mounted") { $0.contains("is mounted at") }
+        }
+
+        func leave() async throws {
+            daemon?.send(SIGTERM)
+            try await daemon?.ending(within: .seconds(60))
+            daemon = nil
+        }
+
+        func run(_ words: [String]) async throws -> Shell.Outcome {
+            try await ChatFSProcess.run(words + data, environment: environment)
+        }
+
+        func state(_ name: String) throws -> String {
+            try ExtendedAttribute.text("user.chatfs.state", of: folder.path("Phone/bob/" + name)) ?? ""
+        }
+
+        /// The content of an entry, read by another process; nil where it fails.
+        func content(_ name: String) async throws -> Shell.Outcome {
+            try await Shell.script(#"cat "$FILE""#, environment: ["FILE": folder.path("Phone/" + name)])
+        }
+    }
+
+    private static func phone() throws -> ChatPhone {
+        let phone = try ChatPhone()
+        phone.put(Array("here".utf8), as: "here.txt")
+        phone.put(Array("there".utf8), as: "there.txt")
+        phone.core.change { state in
+            for (id, name) in [(1, "here.txt"), (2, "there.txt")] {
+                var message = ScriptedMessage(
+                    id: Int64(id), contact: 1, name: name, size: id == 1 ? 4 : 5)
+                message.status = #"{"type":"rcvComplete"}"#
+                message.path = name
+                state.history.append(message)
+            }
+        }
+        return phone
+    }
+
+    @Test func scannedPhoneIsFoldersAndStaysSo() async throws {
+        let (place, phone) = (try Place(), try Self.phone())
+        try await place.mount()
+        try phone.connect(to: try await place.link())
+        try await place.waitUntilMounted()
+        #expect(place.daemon?.output.contains("Compare it with this one") == true)
+        let path = place.folder.path("Phone/bob/here.txt")
+        try await wait(until: "its files are shown") { access(path, F_OK) == 0 }
+        #expect(try place.state("here.txt") == "remote", "it is only on the phone")
+        #expect(try await place.content("bob/here.txt").output == "here")
+        #expect(["stored", "hydrated"].contains(try place.state("here.txt")))
+        // A copy is a message.
+        let source = try place.folder.write(Array("mine".utf8), to: "mine.txt")
+        let copied = try await Shell.script(
+            #"cp "$FROM" "$TO""#,
+            environment: ["FROM": source, "TO": place.folder.path("Phone/bob/mine.txt")])
+        #expect(copied.succeeded)
+        try await wait(until: "it is sent") { phone.core.count("/_send @1") == 1 }
+        #expect(phone.files["mine.txt"] == Array("mine".utf8))
+        try await place.leave()
+        // Away: listed, and readable where it was read.
+        try await place.mount()
+        try await place.waitUntilMounted()
+        #expect(try await place.content("bob/here.txt").output == "here")
+        let missing = try await place.content("bob/there.txt")
+        #expect(!missing.succeeded && missing.errors.contains("No route to host"))
+        #expect(try place.state("here.txt") != "remote")
+        #expect(try place.state("there.txt") == "remote")
+        let error = try ExtendedAttribute.text(
+            "user.chatfs.error", of: place.folder.path("Phone/bob/there.txt"))
+        #expect(error?.contains("only on the phone") == true)
+        // Queued, and sent once when it is back.
+        let late = try await Shell.script(
+            #"cp "$FROM" "$TO""#,
+            environment: ["FROM": source, "TO": place.folder.path("Phone/bob/late.txt")])
+        #expect(late.succeeded)
+        try phone.connect(to: try await place.link())
+        try await wait(until: "it is sent") { phone.files["late.txt"] != nil }
+        try await wait(until: "it is told") { phone.core.count("/_send @1") == 2 }
+        // The failure is answered again for a moment.
+        try await wait(until: "the other file can be read") {
+            try await place.content("bob/there.txt").output == "there"
+        }
+        try await place.leave()
+        #expect(!phone.core.commands.contains { $0.hasPrefix("/_read") || $0.hasPrefix("/_delete") })
+    }
+
+    @Test func knownPhonesAreListedRenamedAndForgotten() async throws {
+        let (place, phone) = (try Place(), try Self.phone())
+        try await place.mount(["--name", "mine"])
+        try phone.connect(to: try await place.link())
+        try await place.waitUntilMounted()
+        #expect(!(try await place.run(["phone", "forget", "mine"]).succeeded), "it is mounted")
+        try await place.leave()
+        #expect(try await place.run(["phone", "list"]).output.hasPrefix("mine\tTelephone\t"))
+        #expect(try await place.run(["phone", "rename", "mine", "other"]).succeeded)
+        #expect(try await place.run(["phone", "list"]).output.hasPrefix("other\tTelephone\t"))
+        // Nothing is missed.
+        try await place.mount(["--name", "other"])
+        try await place.waitUntilMounted()
+        try await place.leave()
+        #expect(try await place.run(["phone", "forget", "other"]).succeeded)
+        #expect(try await place.run(["phone", "list"]).output.isEmpty)
+        let left = try place.folder.names(in: "data").filter { $0.hasPrefix("official-") }
+        #expect(left.isEmpty)
+        #expect(try await place.run(["verify"]).succeeded)
+    }
+
+    @Test func savesFilesInClearAndOnlyWhatIsNew() async throws {
+        let (place, phone) = (try Place(), try Self.phone())
+        for isFirst in [true, false] {
+            let saving = try await ChatFSProcess.start(
+                [
+                    "phone", "save", "--all", place.folder.path("Backup"), "--listen", "127.0.0.1", "--data",
+                    place.folder.path("data"),
+                ], environment: place.environment)
+            let link = try await wait(for: "a link") { saving.lines.first { $0.hasPrefix("xrcp:/") } }
+            try phone.connect(to: link)
+            #expect(try await saving.ending(within: .seconds(60)) == .code(0), "\(saving.errors)")
+            #expect(phone.count(of: "getFile") == 2, isFirst ? "each once" : "nothing again")
+        }
+        #expect(try place.folder.read("Backup/bob/here.txt") == Array("here".utf8))
+        #expect(try place.folder.read("Backup/bob/there.txt") == Array("there".utf8))
+        #expect(try place.folder.names(in: "Backup").contains("manifest.json"))
+    }
+}
