@@ -4,6 +4,8 @@ import CSodium
 /// Authentication tags of the blocks of one file, 16 bytes for each 64 KiB. The process computes them from bytes in its
 /// own memory and never stores them. A block changed on disk later fails its next read.
 ///
+/// The first block may be shorter. If it ends where the content begins, reads of whole blocks of content read no others.
+///
 /// Each tag is a Poly1305 under a one-time key, which HSalsa20 derives from a random key of the process. Reusing the
 /// key as the last block grows reveals nothing, because tags never leave this memory. Thread-safe.
 public final class BlockTags: Sendable {
@@ -31,9 +33,13 @@ public final class BlockTags: Sendable {
     private static let lastNumber = Lock<UInt64>(0)
     /// Distinguishes the files of this process.
     private let number: UInt64
+    /// The length of the first block in bytes.
+    private let first: Int
     private let state = Lock(State())
 
-    fileprivate init() {
+    fileprivate init(first: Int) {
+        precondition(1...Self.blockSize ~= first, "a block has 1 to 65,536 bytes")
+        self.first = first
         number = Self.lastNumber.withLock { last in
             last += 1
             return last
@@ -42,7 +48,20 @@ public final class BlockTags: Sendable {
 
     /// The number of covered bytes, from the start of the file.
     public var size: UInt64 {
-        state.withLock { UInt64($0.full.count) * UInt64(Self.blockSize) + UInt64($0.last?.length ?? 0) }
+        state.withLock { start(of: $0.full.count) + UInt64($0.last?.length ?? 0) }
+    }
+
+    /// The length of a block that is full.
+    fileprivate func length(of block: Int) -> Int { block == 0 ? first : Self.blockSize }
+
+    /// The position of a block in the file.
+    func start(of block: Int) -> UInt64 {
+        block == 0 ? 0 : UInt64(first) + UInt64(block - 1) * UInt64(Self.blockSize)
+    }
+
+    /// The block that holds a position of the file.
+    func block(at position: UInt64) -> Int {
+        position < UInt64(first) ? 0 : 1 + Int((position - UInt64(first)) / UInt64(Self.blockSize))
     }
 
     /// The memory that the tags use, in bytes.
@@ -51,7 +70,7 @@ public final class BlockTags: Sendable {
     /// Returns nil for a block that is not covered.
     func proof(of block: Int) -> Proof? {
         let known = state.withLock { state -> (tag: SIMD16<UInt8>, length: Int)? in
-            if block < state.full.count { return (state.full[block], Self.blockSize) }
+            if block < state.full.count { return (state.full[block], length(of: block)) }
             return block == state.full.count ? state.last : nil
         }
         return known.map { Proof(length: $0.length, tag: $0.tag, key: key(of: block)) }
@@ -84,7 +103,7 @@ public final class BlockTags: Sendable {
 
 /// Computes the tags of a file's blocks from its bytes, front to back. Used by one thread at a time.
 public struct BlockTagging: Sendable {
-    public let tags = BlockTags()
+    public let tags: BlockTags
     private var block = 0
     /// The authenticator of the block that is not full.
     private var begun: Poly1305?
@@ -92,18 +111,25 @@ public struct BlockTagging: Sendable {
     /// Tags of whole blocks since the last `publish`.
     private var full: [SIMD16<UInt8>] = []
 
-    public init() {}
+    /// - Parameter first: The length of the first block in bytes, 1 to 65,536.
+    public init(first: Int = BlockTags.blockSize) { tags = BlockTags(first: first) }
+
+    /// - Parameter arguments: The arguments of the file: a block begins with its content.
+    init(_ arguments: FileArguments) {
+        let start = Int(clamping: arguments.content?.lowerBound ?? 0)
+        self.init(first: 1...BlockTags.blockSize ~= start ? start : BlockTags.blockSize)
+    }
 
     /// Adds the next bytes of the file. They are covered after `publish`.
     public mutating func add(_ bytes: UnsafeRawBufferPointer) {
         var rest = bytes
         while !rest.isEmpty {
-            let count = min(BlockTags.blockSize - length, rest.count)
+            let count = min(tags.length(of: block) - length, rest.count)
             if begun == nil { begun = withUnsafeBytes(of: tags.key(of: block)) { Poly1305(key: $0) } }
             begun?.update(UnsafeRawBufferPointer(rebasing: rest[..<count]))
             length += count
             rest = UnsafeRawBufferPointer(rebasing: rest[count...])
-            if length == BlockTags.blockSize, let tag = begun?.tag {
+            if length == tags.length(of: block), let tag = begun?.tag {
                 full.append(tag)
                 (begun, length) = (nil, 0)
                 block += 1

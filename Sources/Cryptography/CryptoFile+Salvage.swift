@@ -7,9 +7,9 @@ extension CryptoFile {
     public struct Salvage: Hashable, Sendable {
         /// Whether the tag is correct, so that no byte is missing or changed.
         public var isAuthentic: Bool
-        /// The plaintext size in bytes, unreadable ones included.
+        /// The content's size in bytes, unreadable ones included.
         public var size: UInt64
-        /// The number of plaintext bytes that the disk could not read. Zeros replace them.
+        /// The number of bytes of content that the disk could not read. Zeros replace them.
         public var unreadable: UInt64
     }
 
@@ -36,9 +36,12 @@ extension CryptoFile {
         let box = try StreamBox(key: arguments.key, nonce: arguments.nonce)
         let length = try wrappingSystemError { () throws(SystemError) in try input.size() }
         let size = length - min(length, UInt64(StreamBox.tagLength))
-        var result = Salvage(isAuthentic: false, size: size, unreadable: 0)
+        // Of a truncated file, the content that is there.
+        let content = (arguments.content ?? 0..<size).clamped(to: 0..<size)
+        var result = Salvage(isAuthentic: false, size: UInt64(content.count), unreadable: 0)
         try UnnamedFile.write(to: destination) { (file) throws(CryptographyError) in
             var authenticator = box
+            var isComplete = true
             let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 4096)
             defer { buffer.deallocate() }
             while authenticator.position < size {
@@ -48,17 +51,23 @@ extension CryptoFile {
                 let missing = fill(piece, from: position, read: read)
                 authenticator.authenticate(UnsafeRawBufferPointer(piece))
                 box.transform(piece, at: position)
+                let part = content.clamped(to: position..<position + UInt64(count))
+                let wanted = Int(part.lowerBound - position)..<Int(part.upperBound - position)
                 for range in missing {
                     memset(piece.baseAddress! + range.lowerBound, 0, range.count)
-                    result.unreadable += UInt64(range.count)
+                    result.unreadable += UInt64(range.clamped(to: wanted).count)
+                    isComplete = false
                 }
+                guard !part.isEmpty else { continue }
                 try wrappingSystemError { () throws(SystemError) in
-                    try file.write(UnsafeRawBufferPointer(piece), at: position)
+                    try file.write(
+                        UnsafeRawBufferPointer(rebasing: piece[wanted]),
+                        at: part.lowerBound - content.lowerBound)
                 }
             }
             var tag = [UInt8](repeating: 0, count: StreamBox.tagLength)
             let isThere = tag.withUnsafeMutableBytes { fill($0, from: size, read: read).isEmpty }
-            result.isAuthentic = isThere && result.unreadable == 0 && authenticator.isAuthentic(tag)
+            result.isAuthentic = isThere && isComplete && authenticator.isAuthentic(tag)
         }
         return result
     }

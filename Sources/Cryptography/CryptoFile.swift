@@ -12,6 +12,14 @@ public enum CryptoFile {
             key: random.bytes(StreamBox.keyLength), nonce: random.bytes(StreamBox.nonceLength))
     }
 
+    /// Returns whether a CryptoFile of `fileSize` bytes has `size` bytes of content.
+    public static func hasContent(of size: UInt64, fileSize: UInt64, _ arguments: FileArguments) -> Bool {
+        let tag = UInt64(StreamBox.tagLength)
+        guard fileSize >= tag else { return false }
+        let content = arguments.content ?? 0..<fileSize - tag
+        return content.upperBound - content.lowerBound == size && content.upperBound <= fileSize - tag
+    }
+
     /// Encrypts the file at `source` into a new CryptoFile at `destination`, replacing an existing file. Returns the
     /// arguments that decrypt it.
     ///

@@ -4,7 +4,8 @@ import Posix
 /// Reads a CryptoFile at any position after one check of its tag.
 ///
 /// The tag covers the whole file, so `read` fails until `verify` has succeeded. Verifying also computes a tag for each
-/// block, and later reads check those. A CryptoFile is never changed in place. Thread-safe.
+/// block, and later reads check those. A CryptoFile is never changed in place. All positions and sizes are those of the
+/// content (`FileArguments.content`). Thread-safe.
 public final class CryptoFileReader: Sendable {
     private enum Trust: Sendable {
         case none
@@ -14,10 +15,15 @@ public final class CryptoFileReader: Sendable {
         case taken
     }
 
-    /// The length of the plaintext in bytes.
-    public let size: UInt64
+    /// The length of the content in bytes.
+    public var size: UInt64 { content.upperBound - content.lowerBound }
     private let file: OpenFile
     private let box: StreamBox
+    private let arguments: FileArguments
+    /// Where the content lies in the plaintext.
+    private let content: Range<UInt64>
+    /// The length of the plaintext in bytes.
+    private let end: UInt64
     private let trust: Lock<Trust>
 
     private init(_ file: OpenFile, _ arguments: FileArguments, _ trust: Trust) throws(CryptographyError) {
@@ -26,9 +32,14 @@ public final class CryptoFileReader: Sendable {
         guard sizeOnDisk >= UInt64(StreamBox.tagLength) else {
             throw CryptographyError(.tooShort, "The encrypted file is shorter than its 16-byte tag.")
         }
+        end = sizeOnDisk - UInt64(StreamBox.tagLength)
+        content = arguments.content ?? 0..<end
+        guard content.upperBound <= end else {
+            throw CryptographyError(.tooShort, "The encrypted file is shorter than its content.")
+        }
         self.file = file
+        self.arguments = arguments
         self.trust = Lock(trust)
-        size = sizeOnDisk - UInt64(StreamBox.tagLength)
     }
 
     /// - Parameter isTrusted: Whether to read without verification.
@@ -67,38 +78,57 @@ public final class CryptoFileReader: Sendable {
     /// A verification in progress. Copies are independent.
     public struct Verification: Sendable {
         fileprivate var authenticator: StreamBox
-        fileprivate var tagging = BlockTagging()
-        /// The number of verified plaintext bytes.
-        public var position: UInt64 { authenticator.position }
+        fileprivate var tagging: BlockTagging
+        fileprivate var content: Range<UInt64>
+        fileprivate var fileDigest: SHA512?
+        /// The number of verified bytes of content.
+        public var position: UInt64 {
+            min(max(authenticator.position, content.lowerBound), content.upperBound) - content.lowerBound
+        }
+        /// The SHA-512 of the whole file as it lies on the disk, after the last step; nil if it was not wanted.
+        public var digest: [UInt8]? { fileDigest?.finalize() }
     }
 
-    public func beginVerification() -> Verification { Verification(authenticator: box) }
+    /// - Parameter digesting: Whether to compute the SHA-512 of the file as it lies on the disk.
+    public func beginVerification(digesting: Bool = false) -> Verification {
+        Verification(
+            authenticator: box, tagging: BlockTagging(arguments), content: content,
+            fileDigest: digesting ? SHA512() : nil)
+    }
 
     /// Verifies the next MiB. After the last one, compares the tag, returns true and enables `read`. Blocks.
-    /// - Parameter receive: Receives the plaintext in order. It is unverified until the last step succeeds. If nil,
+    /// - Parameter receive: Receives the content in order. It is unverified until the last step succeeds. If nil,
     ///   nothing is decrypted.
     /// - Throws: The errors of `verify`; the errors of `receive`.
     public func step(
         _ verification: inout Verification,
         receive: ((UnsafeRawBufferPointer) throws(CryptographyError) -> Void)? = nil
     ) throws(CryptographyError) -> Bool {
-        let end = min(verification.position + Self.stepLength, size)
+        let stepEnd = min(verification.authenticator.position + Self.stepLength, end)
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: BlockTags.blockSize, alignment: 4096)
         defer { buffer.deallocate() }
-        while verification.position < end {
-            let position = verification.position
-            let count = Int(min(UInt64(buffer.count), end - position))
+        while verification.authenticator.position < stepEnd {
+            let position = verification.authenticator.position
+            let count = Int(min(UInt64(buffer.count), stepEnd - position))
             let piece = UnsafeMutableRawBufferPointer(rebasing: buffer[..<count])
             try readCiphertext(into: piece, at: position)
             verification.authenticator.authenticate(UnsafeRawBufferPointer(piece))
             verification.tagging.add(UnsafeRawBufferPointer(piece))
+            verification.fileDigest?.update(UnsafeRawBufferPointer(piece))
             guard let receive else { continue }
-            box.transform(piece, at: position)
-            try receive(UnsafeRawBufferPointer(piece))
+            let part = content.clamped(to: position..<position + UInt64(count))
+            guard !part.isEmpty else { continue }
+            let start = Int(part.lowerBound - position)
+            let wanted = UnsafeMutableRawBufferPointer(rebasing: piece[start..<start + part.count])
+            box.transform(wanted, at: part.lowerBound)
+            try receive(UnsafeRawBufferPointer(wanted))
         }
-        guard end == size else { return false }
+        guard stepEnd == end else { return false }
         let tag = try compareTag(with: verification.authenticator)
-        tag.withUnsafeBytes { verification.tagging.add($0) }
+        tag.withUnsafeBytes { tag in
+            verification.tagging.add(tag)
+            verification.fileDigest?.update(tag)
+        }
         verification.tagging.publish()
         let proven = ProvenFile(file: file, tags: verification.tagging.tags)
         trust.withLock { $0 = .proven(proven) }
@@ -107,7 +137,7 @@ public final class CryptoFileReader: Sendable {
 
     private static let stepLength: UInt64 = 1 << 20
 
-    /// Decrypts the file in order, in pieces of up to 64 KiB, and compares the tag at the end. If this throws, discard
+    /// Decrypts the content in order, in pieces of up to 64 KiB, and compares the tag at the end. If this throws, discard
     /// all received plaintext. Blocks.
     /// - Throws: The errors of `verify`; the errors of `receive`.
     public func decrypt(
@@ -122,7 +152,7 @@ public final class CryptoFileReader: Sendable {
         {}
     }
 
-    /// Fills `buffer` with plaintext from `offset` on. Returns fewer bytes only at the end of the file. Blocks on the
+    /// Fills `buffer` with content from `offset` on. Returns fewer bytes only at the end of the content. Blocks on the
     /// disk.
     /// - Throws: `.notVerified` before a successful `verify`; `.notAuthentic` if a block was changed since; `.tooShort`
     ///   if the file shrank; `.file`. `buffer` must then not be used.
@@ -136,12 +166,13 @@ public final class CryptoFileReader: Sendable {
         guard offset < size else { return 0 }
         let count = Int(min(UInt64(buffer.count), size - offset))
         let piece = UnsafeMutableRawBufferPointer(rebasing: buffer[..<count])
+        let position = content.lowerBound + offset
         if case .proven(let proven) = trust {
-            try proven.read(into: piece, at: offset)
+            try proven.read(into: piece, at: position)
         } else {
-            try readCiphertext(into: piece, at: offset)
+            try readCiphertext(into: piece, at: position)
         }
-        box.transform(piece, at: offset)
+        box.transform(piece, at: position)
         return count
     }
 
@@ -161,24 +192,26 @@ public final class CryptoFileReader: Sendable {
         guard offset < size else { return 0 }
         let count = Int(min(UInt64(buffer.count), size - offset))
         let piece = UnsafeMutableRawBufferPointer(rebasing: buffer[..<count])
-        try readCiphertext(into: piece, at: offset)
-        if offset == check.authenticator.position {
+        let position = content.lowerBound + offset
+        try readCiphertext(into: piece, at: position)
+        if position == check.authenticator.position {
             check.authenticator.authenticate(UnsafeRawBufferPointer(piece))
         }
-        box.transform(piece, at: offset)
+        box.transform(piece, at: position)
         return count
     }
 
-    /// Compares the tag. Verifies the whole file if the reads were not sequential.
+    /// Compares the tag. Verifies the whole file if the reads were not sequential, or if the file has more than
+    /// content.
     /// - Throws: The errors of `verify`.
     public func finish(_ check: Check) throws(CryptographyError) {
-        guard check.authenticator.position == size else { return try verify() }
+        guard check.authenticator.position == end else { return try verify() }
         _ = try compareTag(with: check.authenticator)
     }
 
     private func compareTag(with authenticator: StreamBox) throws(CryptographyError) -> [UInt8] {
         let tag = try wrappingSystemError { () throws(SystemError) in
-            try file.read(count: StreamBox.tagLength, at: size)
+            try file.read(count: StreamBox.tagLength, at: end)
         }
         guard authenticator.isAuthentic(tag) else {
             throw CryptographyError(

@@ -23,12 +23,11 @@ public struct ProvenFile: Sendable {
     /// - Throws: `.notAuthentic` if a block was changed; `.tooShort` if the file or the tags end before `offset` +
     ///   `buffer.count`; `.file`. `buffer` must then not be used.
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(CryptographyError) {
-        let size = UInt64(BlockTags.blockSize)
         var done = 0
         while done < buffer.count {
             let position = offset + UInt64(done)
-            let block = Int(position / size)
-            let inner = Int(position % size)
+            let block = tags.block(at: position)
+            let inner = Int(position - tags.start(of: block))
             guard let proof = tags.proof(of: block), inner < proof.length else { throw Self.tooShort }
             let count = min(proof.length - inner, buffer.count - done)
             let part = UnsafeMutableRawBufferPointer(rebasing: buffer[done..<done + count])
@@ -48,7 +47,7 @@ public struct ProvenFile: Sendable {
         _ block: Int, _ proof: BlockTags.Proof, into buffer: UnsafeMutableRawBufferPointer
     ) throws(CryptographyError) {
         let count = try wrappingSystemError { () throws(SystemError) in
-            try file.read(into: buffer, at: UInt64(block) * UInt64(BlockTags.blockSize))
+            try file.read(into: buffer, at: tags.start(of: block))
         }
         guard count == buffer.count else { throw Self.tooShort }
         guard proof.holds(UnsafeRawBufferPointer(buffer)) else {
@@ -68,7 +67,7 @@ public struct ProvenFile: Sendable {
                 try load(block, proof, into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<proof.length]))
             } catch {
                 guard error.isDamage else { throw error }
-                let start = UInt64(block) * UInt64(BlockTags.blockSize)
+                let start = tags.start(of: block)
                 damage.append(start..<start + UInt64(proof.length))
             }
             block += 1

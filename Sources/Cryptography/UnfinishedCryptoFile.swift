@@ -1,14 +1,16 @@
 import Base
+import Glibc
 import Posix
 
 /// Reads a CryptoFile while its writer still appends to it. The file has no tag yet, so the writer's block tags
-/// authenticate each block. Thread-safe.
+/// authenticate each block. Positions are those of the whole plaintext, wherever the content lies. Thread-safe.
 public struct UnfinishedCryptoFile: Sendable {
     private let file: ProvenFile
     private let box: StreamBox
 
     /// - Parameters:
-    ///   - file: A file that this process writes with a `CryptoFileWriter`, open for reading and writing.
+    ///   - file: A file that this process writes with a `CryptoFileWriter` or a `CiphertextWriter`, open for reading
+    ///     and writing.
     ///   - arguments: The writer's arguments.
     ///   - tags: The writer's block tags.
     /// - Throws: `.invalidKey` for arguments of wrong lengths.
@@ -33,8 +35,39 @@ public struct UnfinishedCryptoFile: Sendable {
     /// - Throws: `.file`.
     public func mend(_ bytes: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(CryptographyError) {
         box.transform(bytes, at: offset)
-        try wrappingSystemError { () throws(SystemError) in
-            try file.file.write(UnsafeRawBufferPointer(bytes), at: offset)
+        try mend(ciphertext: UnsafeRawBufferPointer(bytes), at: offset)
+    }
+
+    /// Rewrites ciphertext that the disk lost. Blocks.
+    /// - Throws: `.file`.
+    public func mend(
+        ciphertext bytes: UnsafeRawBufferPointer, at offset: UInt64
+    ) throws(CryptographyError) {
+        try wrappingSystemError { () throws(SystemError) in try file.file.write(bytes, at: offset) }
+    }
+
+    /// Reads the whole file, which ends with its tag, and returns whether the tag is that of the rest. False also if the
+    /// file is shorter than a tag or cannot be read (EIO). Blocks.
+    /// - Throws: `.file`.
+    public func isAuthentic() throws(CryptographyError) -> Bool {
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 4096)
+        defer { buffer.deallocate() }
+        var authenticator = box
+        do throws(SystemError) {
+            let size = try file.file.size()
+            guard size >= UInt64(StreamBox.tagLength) else { return false }
+            let end = size - UInt64(StreamBox.tagLength)
+            while authenticator.position < end {
+                let position = authenticator.position
+                let count = Int(min(UInt64(buffer.count), end - position))
+                let piece = UnsafeMutableRawBufferPointer(rebasing: buffer[..<count])
+                guard try file.file.read(into: piece, at: position) == count else { return false }
+                authenticator.authenticate(UnsafeRawBufferPointer(piece))
+            }
+            return authenticator.isAuthentic(try file.file.read(count: StreamBox.tagLength, at: end))
+        } catch {
+            if error.code == EIO { return false }
+            throw CryptographyError(error)
         }
     }
 
