@@ -50,7 +50,7 @@ public protocol FileTransferring: OpenProfile {
     /// - Throws: the errors of `receiveFile`.
     func claimFile(_ file: FileID, approvedRelays: Bool) async throws(ChatError) -> ClaimedFile?
     /// Completes a claim. The verified CryptoFile at `staged`, in the staging folder and durable, becomes the
-    /// core's copy. Returns its location.
+    /// core's copy. Its plaintext has more than content only if the claim keeps streams. Returns its location.
     /// - Throws: `.noSuchFile`, `.file` if the sender withdrew it. The staged file is removed then.
     func completeClaim(
         _ file: FileID, staged: FileSourceLocation
@@ -93,12 +93,18 @@ public struct ClaimedFile: Sendable {
     /// Whether the core also downloads the file. Then the claim needs no `completeClaim`, and rcvFileComplete
     /// reports the core's copy.
     public var isReceivedByCore: Bool
+    /// Whether `completeClaim` takes the whole stream as it lies on the relays, under its own key, with the
+    /// place of its content.
+    public var keepsStream: Bool
     /// Sentence about a damaged earlier copy, for the case that the download fails.
     public var remains: String?
 
-    public init(description: String, isReceivedByCore: Bool = false, remains: String? = nil) {
+    public init(
+        description: String, isReceivedByCore: Bool = false, keepsStream: Bool = false, remains: String? = nil
+    ) {
         self.description = description
         self.isReceivedByCore = isReceivedByCore
+        self.keepsStream = keepsStream
         self.remains = remains
     }
 }

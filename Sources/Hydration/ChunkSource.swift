@@ -1,3 +1,4 @@
+import Base
 import ChatCore
 
 /// Size and place of one chunk.
@@ -16,6 +17,8 @@ public struct ChunkPlace: Hashable, Sendable {
 /// One described file, fetched chunk by chunk. In the program XFTP, in tests memory.
 public protocol ChunkSource: Sendable {
     var chunks: [ChunkPlace] { get }
+    /// Key and nonce of the file as it lies on the relays.
+    var arguments: FileArguments { get }
 
     /// Fetches a chunk (from 0) and compares it with the description. `progress` is a sign of life, with
     /// how many of its bytes have come.
@@ -28,6 +31,10 @@ public protocol ChunkSource: Sendable {
     /// Starts the check of the file as a whole.
     /// - Throws: `XFTPError.malformedDescription` when the description has no proper key.
     func wholeCheck() throws -> any WholeCheck
+
+    /// Encrypts decrypted bytes of the stream in place: they are those on the relays again. The tag at the end stays
+    /// as it is. Blocks for about 0.4 ms per MiB.
+    func encrypt(_ bytes: UnsafeMutableRawBufferPointer, at position: UInt64)
 }
 
 /// A chunk that has arrived and is the described one. Its memory is used again when the last reference
@@ -40,16 +47,12 @@ public protocol FetchedChunk: AnyObject, Sendable {
     func decrypt(from offset: Int, into buffer: UnsafeMutableRawBufferPointer)
 }
 
-/// Takes the stream from front to end, the 16 bytes of the tag included, and says at the end whether the
-/// file is the one that was described.
+/// Takes the encrypted stream from front to end, the 16 bytes of the tag included, and says at the end whether they
+/// are one file that its sender encrypted.
 public protocol WholeCheck {
     /// The next bytes as they lie on the relays.
     /// - Throws: what ends the check; of XFTP nothing.
     mutating func add(encrypted bytes: UnsafeRawBufferPointer) throws
-    /// The next bytes decrypted. May use the memory for its own work: the bytes are not those of before
-    /// afterwards.
-    /// - Throws: as of what lies on the relays.
-    mutating func add(stream: UnsafeMutableRawBufferPointer) throws
     /// - Throws: `XFTPError.damaged` when the file is another one.
     func finish() throws
 }

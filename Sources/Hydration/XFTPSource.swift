@@ -6,6 +6,9 @@ import XFTP
 /// The chunks of a claimed file on their relays.
 struct XFTPSource: ChunkSource {
     let chunks: [ChunkPlace]
+    var arguments: FileArguments {
+        FileArguments(key: reader.description.key, nonce: reader.description.nonce)
+    }
     private let reader: ChunkwiseReader
     private let buffers: SpareBuffers
 
@@ -56,13 +59,19 @@ struct XFTPSource: ChunkSource {
     /// Bytes between two signs of life.
     private static let progressStep = 256 << 10
 
-    func wholeCheck() throws -> any WholeCheck { Check(check: try WholeFileCheck(reader.description)) }
+    /// Without the SHA-512: each chunk was compared with its own digest.
+    func wholeCheck() throws -> any WholeCheck {
+        Check(check: try WholeFileCheck(reader.description, comparesDigest: false))
+    }
+
+    func encrypt(_ bytes: UnsafeMutableRawBufferPointer, at position: UInt64) {
+        reader.encrypt(bytes, at: position)
+    }
 
     private struct Check: WholeCheck {
         var check: WholeFileCheck
 
         mutating func add(encrypted bytes: UnsafeRawBufferPointer) { check.update(encrypted: bytes) }
-        mutating func add(stream: UnsafeMutableRawBufferPointer) { check.update(stream: stream) }
         func finish() throws { try check.finish() }
     }
 }

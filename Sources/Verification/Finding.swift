@@ -7,6 +7,8 @@ public struct Finding: Codable, Hashable, Sendable {
         case database
         /// A file whose bytes changed.
         case damaged
+        /// A file whose bytes are those that arrived, but its sender described others.
+        case contradictory
         /// A file that a message, a link or a draft refers to and the disk lacks.
         case missing
         /// A file without a reference.
@@ -77,6 +79,7 @@ public struct Finding: Codable, Hashable, Sendable {
             switch kind {
             case .database: "a damaged database"
             case .damaged: "damaged"
+            case .contradictory: "not the file that its sender described"
             case .missing: "not there any more"
             case .stray: "belongs to nothing"
             case .exposed: "open to others"
@@ -90,6 +93,7 @@ public struct Finding: Codable, Hashable, Sendable {
         switch (outcome, kind) {
         case (.lost, .database):
             "Restore it from an archive ('chatfs import'); nothing in it was changed."
+        case (.lost, .contradictory): "Other recipients may have refused it: ask its sender for it again."
         case (.lost, .unreadable): "What is in it was not looked at: see what keeps ChatFS from it."
         case (.lost, _): "No relay has it: have its sender send it again, or take it from an archive."
         case (.receivable, _): "A relay may still have it: 'chatfs verify --fix' has it received again."

@@ -32,7 +32,11 @@ struct ProfileContents {
         for chat in chats {
             let folder = try names.folder(of: chat.reference) ?? chat.ownName
             try Self.eachItem(of: chat.reference, of: profile, in: directory) { item in
-                if let copy = try Self.copy(item, folder, names) { copies.append(copy) }
+                guard var copy = try Self.copy(item, folder, names) else { return }
+                if let file = copy.file, copy.source.arguments?.content != nil {
+                    copy.describedDigest = try directory.describedDigest(of: file, of: profile)
+                }
+                copies.append(copy)
             }
         }
         let beside = try Beside(

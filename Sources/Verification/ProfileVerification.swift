@@ -234,6 +234,8 @@ public struct ProfileVerification: Sendable {
             switch condition {
             case .whole: continue
             case .damaged(let detail): add(copy, .damaged, detail, to: &result)
+            case .contradictory:
+                add(copy, .contradictory, "Its description has another SHA-512", to: &result)
             case .missing: add(copy, .missing, "The message is there, its file is not", to: &result)
             case .unreadable(let detail): add(copy, .unreadable, detail, to: &result)
             }
@@ -243,8 +245,8 @@ public struct ProfileVerification: Sendable {
     private func add(_ copy: StoredCopy, _ kind: Finding.Kind, _ detail: String, to result: inout Result) {
         // Deleted or replaced while it was read.
         guard isStillThere(copy) else { return }
-        // An unreadable copy is not given up for a relay's.
-        let isMendable = kind != .unreadable
+        // An unreadable copy is not given up for a relay's, and relays have the same contradictory bytes.
+        let isMendable = kind != .unreadable && kind != .contradictory
         let finding = Finding(
             kind, copy.path, size: copy.size, detail: detail,
             outcome: !isMendable
@@ -268,7 +270,7 @@ public struct ProfileVerification: Sendable {
                 let kind: Finding.Kind
                 switch StoredCopy.condition(for: error) {
                 // Sent or removed meanwhile.
-                case .missing, .whole: continue
+                case .missing, .whole, .contradictory: continue
                 case .damaged: kind = .damaged
                 case .unreadable: kind = .unreadable
                 }

@@ -17,12 +17,16 @@ public struct StoredCopy: Sendable {
     public let isReceivable: Bool
     /// True if a mount fetches it again when it is read.
     public var isRefetchable = false
+    /// The SHA-512 of the file, as its sender described it; nil where that is not known.
+    public var describedDigest: [UInt8]?
 
     /// The condition of a copy.
     public enum Condition: Hashable, Sendable {
         case whole
         /// The sentence describes the damage.
         case damaged(String)
+        /// It is what came, and that is not what its sender described.
+        case contradictory
         case missing
         /// Not readable to its end at present, which says nothing about its bytes. The sentence tells why.
         case unreadable(String)
@@ -40,14 +44,14 @@ public struct StoredCopy: Sendable {
             guard reader.size == size ?? reader.size else {
                 return .damaged("It has \(reader.size) bytes of \(size ?? 0).")
             }
-            var verification = reader.beginVerification()
+            var verification = reader.beginVerification(digesting: describedDigest != nil)
             var position: UInt64 = 0
             while try !reader.step(&verification) {
                 read(verification.position - position)
                 position = verification.position
             }
             read(verification.position - position)
-            return .whole
+            return verification.digest == describedDigest ? .whole : .contradictory
         } catch {
             return Self.condition(for: error)
         }

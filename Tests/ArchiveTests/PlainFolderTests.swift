@@ -26,16 +26,22 @@ struct PlainFolderTests {
         try PlainFolder(folder.path(name), of: profile ?? alice)
     }
 
-    /// A message with a file whose CryptoFile is named after its number.
+    /// A message with a file whose CryptoFile is named after its number. Those of odd numbers are kept as they came.
     private func item(_ number: Int64, _ bytes: [UInt8], name: String = "a.txt", isHere: Bool = true) throws
         -> ChatItem
     {
         var source: FileSourceLocation?
         if isHere {
-            let (path, arguments) = (folder.path("source-\(number)"), CryptoFile.freshArguments())
+            let path = folder.path("source-\(number)")
+            var arguments = CryptoFile.freshArguments()
             let writer = try CryptoFileWriter(
                 file: OpenFile(path, flags: O_RDWR | O_CREAT | O_TRUNC), arguments: arguments)
+            if number % 2 == 1 {
+                try writer.append(Array("header".utf8))
+                arguments.content = 6..<6 + UInt64(bytes.count)
+            }
             try writer.append(bytes)
+            if number % 2 == 1 { try writer.append([UInt8](repeating: 35, count: 70_000)) }
             try writer.finish()
             source = FileSourceLocation(path: path, arguments: arguments)
         }

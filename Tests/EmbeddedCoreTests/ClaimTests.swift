@@ -42,6 +42,36 @@ import Testing
         withExtendedLifetime(world) {}
     }
 
+    @Test func claimedStreamIsKeptWithPlaceOfItsContent() async throws {
+        let (world, alice, bob, item) = try await offer()
+        let file = try #require(item.file).id
+        #expect(try await bob.claimFile(file, approvedRelays: false)?.keepsStream == true)
+        let location = try await bob.completeClaim(file, staged: try bob.stageStream(pattern(300_000)))
+        #expect(location.arguments?.content == 6..<300_006)
+        #expect(try await bob.newest(in: "alice").file?.source == location)
+        await bob.shutDown()
+        let later = try await world.open("bob")
+        let kept = try await later.newest(in: "alice")
+        #expect(kept.file?.source == location && kept.file?.status == .rcvComplete)
+        #expect(try kept.content() == pattern(300_000))
+        #expect(try world.directory.describedDigest(of: file, of: later.profile)?.count == 64)
+        await alice.shutDown()
+        await later.shutDown()
+    }
+
+    @Test(arguments: [299_999, 300_001])
+    func streamOfAnotherContentSizeIsNotKept(size: Int) async throws {
+        let (world, alice, bob, item) = try await offer()
+        let file = try #require(item.file).id
+        _ = try await bob.claimFile(file, approvedRelays: false)
+        let staged = try bob.stageStream(pattern(size))
+        let error = await refusal { try await bob.completeClaim(file, staged: staged) }
+        #expect(error?.code == .file(.damaged))
+        await alice.shutDown()
+        await bob.shutDown()
+        withExtendedLifetime(world) {}
+    }
+
     @Test func abandonedClaimCanBeRepeatedUnlessFinal() async throws {
         let (world, alice, bob, item) = try await offer()
         let file = try #require(item.file).id

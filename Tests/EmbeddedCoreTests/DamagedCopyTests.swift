@@ -19,14 +19,18 @@ import Testing
     }
 
     /// A file received by bob.
-    private func received() async throws -> (EmbeddedCore, EmbeddedCore, FileID, FileSourceLocation) {
+    /// - Parameter asStream: Whether it is kept as it came.
+    private func received(
+        asStream: Bool = false
+    ) async throws -> (EmbeddedCore, EmbeddedCore, FileID, FileSourceLocation) {
         let alice = try await world.open("alice")
         let bob = try await world.open("bob")
         _ = try await alice.send(try alice.compose(bytes), to: alice.chat(named: "bob"))
         let item = try await bob.item(in: "alice") { $0 == .rcvInvitation(described: true) }
         let file = try #require(item.file).id
         _ = try await bob.claimFile(file, approvedRelays: false)
-        let location = try await bob.completeClaim(file, staged: try bob.compose(bytes).source)
+        let location = try await bob.completeClaim(
+            file, staged: try asStream ? bob.stageStream(bytes) : bob.compose(bytes).source)
         return (alice, bob, file, location)
     }
 
@@ -44,16 +48,19 @@ import Testing
         return try OpenFile(out, flags: O_RDONLY).readAll(limit: 1 << 20)
     }
 
+    /// Changes three bytes of the content.
     private func damage(_ location: FileSourceLocation) throws {
-        try OpenFile(location.path, flags: O_RDWR).write([1, 2, 3], at: 100_000)
+        let start = location.arguments?.content?.lowerBound ?? 0
+        try OpenFile(location.path, flags: O_RDWR).write([1, 2, 3], at: start + 100_000)
     }
 
     private func offered(_ answer: GivenUpCopy) -> ChatItem? {
         if case .offered(let item) = answer { item } else { nil }
     }
 
-    @Test func damagedCopyIsKeptUntilGoodOneArrives() async throws {
-        let (alice, bob, file, location) = try await received()
+    @Test(arguments: [false, true])
+    func damagedCopyIsKeptUntilGoodOneArrives(asStream: Bool) async throws {
+        let (alice, bob, file, location) = try await received(asStream: asStream)
         let heard = Listener(bob)
         try damage(location)
         let item = try #require(offered(try await bob.giveUpCopy(of: file, at: location)))
@@ -76,14 +83,16 @@ import Testing
         await bob.shutDown()
     }
 
-    @Test func redownloadUsesNewKey() async throws {
-        let (alice, bob, file, location) = try await received()
+    @Test(arguments: [false, true])
+    func redownloadUsesNewKey(asStream: Bool) async throws {
+        let (alice, bob, file, location) = try await received(asStream: asStream)
         try damage(location)
         _ = try await bob.giveUpCopy(of: file, at: location)
         try await bob.receiveFile(file, approvedRelays: false)
         let item = try await bob.item(in: "alice") { $0 == .rcvComplete }
         #expect(try item.content() == bytes)
         #expect(item.file?.source?.arguments != location.arguments)
+        #expect(item.file?.source?.arguments?.content == nil)
         #expect(try aside(bob) == [])
         await alice.shutDown()
         await bob.shutDown()

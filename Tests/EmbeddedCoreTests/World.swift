@@ -92,6 +92,14 @@ extension EmbeddedCore {
             content: MessageContent(kind: kind, text: "caption"))
     }
 
+    /// Stages bytes as they come over XFTP, with a header before and padding after them.
+    func stageStream(_ bytes: [UInt8]) throws -> FileSourceLocation {
+        let stream = Array("header".utf8) + bytes + [UInt8](repeating: 35, count: 5000)
+        var source = try compose(stream).source
+        source.arguments?.content = 6..<6 + UInt64(bytes.count)
+        return source
+    }
+
     func chat(named name: String) async throws -> ChatReference {
         let chats = try await chats()
         return try #require(chats.first { $0.displayName == name }).reference

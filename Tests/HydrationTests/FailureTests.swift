@@ -152,9 +152,11 @@ import XFTP
         #expect(stage.core.state.withLock { $0.abandoned[FileID(1)]?.first??.kind } == .damaged)
     }
 
-    @Test func wrongWholeIsDroppedEverywhere() async throws {
+    @Test(arguments: [false, true])
+    func wrongWholeIsDroppedEverywhere(keepsStream: Bool) async throws {
         let stage = try Stage()
-        let source = MemorySource(size: Self.size)
+        stage.core.state.withLock { $0.keepsStreams = keepsStream }
+        let source = MemorySource(size: Self.size, isEncrypted: true, hasWrongTag: true)
         source.behaviour.withLock { $0.isForged = true }
         let file = stage.hydrator.open(stage.offer(source))
         let changes = stage.hydrator.changes()

@@ -16,6 +16,8 @@ final class MemoryCore: FileTransferring {
         var completionFails: [ChatError] = []
         /// True if the core downloads its own copy of claimed files.
         var receivesWhatIsClaimed = false
+        /// Whether the core keeps what is claimed as it comes.
+        var keepsStreams = false
     }
 
     let stagingFolder: String
@@ -27,12 +29,16 @@ final class MemoryCore: FileTransferring {
     func claimFile(_ file: FileID, approvedRelays: Bool) async throws(ChatError) -> ClaimedFile? {
         let claim = state.withLock { state in
             state.claimCount += 1
-            return state.claims[file].map { ($0, state.receivesWhatIsClaimed) }
+            return state.claims[file].map { ($0, state.receivesWhatIsClaimed, state.keepsStreams) }
         }
         // A cancelled claim is answered at once.
         try? await state.withLock { $0.claimGate }?.pass()
-        guard let (claim, isReceived) = claim else { throw ChatError(.noSuchFile, "There is no such file.") }
-        return try claim.get().map { ClaimedFile(description: $0, isReceivedByCore: isReceived) }
+        guard let (claim, isReceived, keepsStream) = claim else {
+            throw ChatError(.noSuchFile, "There is no such file.")
+        }
+        return try claim.get().map {
+            ClaimedFile(description: $0, isReceivedByCore: isReceived, keepsStream: keepsStream)
+        }
     }
 
     func completeClaim(

@@ -1,4 +1,5 @@
 import Base
+import Cryptography
 import Glibc
 import Posix
 import XFTP
@@ -31,10 +32,17 @@ final class MemorySource: ChunkSource {
     let header: [UInt8]
     let seed: UInt64
     let behaviour = Lock(Behaviour())
+    let arguments = CryptoFile.freshArguments()
+    /// nil: encrypted by nothing.
+    private let cipher: StreamBox?
+    /// Of an encrypted stream.
+    private let tag: [UInt8]
 
+    /// - Parameter isEncrypted: with `arguments`, and a tag at the end, as on a relay; else by nothing, and what should
+    ///   be the tag is padding.
     init(
         size: UInt64, chunkSize: UInt32 = 65_536, relay: String = "relay", seed: UInt64 = 1,
-        name: String = "file", headerSize: UInt64? = nil
+        name: String = "file", headerSize: UInt64? = nil, isEncrypted: Bool = false, hasWrongTag: Bool = false
     ) {
         contentSize = size
         self.seed = seed
@@ -42,17 +50,52 @@ final class MemorySource: ChunkSource {
         let stream = UInt64(header.count) + size + 16
         let count = Int((stream + UInt64(chunkSize) - 1) / UInt64(chunkSize))
         chunks = Array(repeating: ChunkPlace(size: chunkSize, relay: relay), count: count)
+        let end = UInt64(count) * UInt64(chunkSize) - 16
+        var sealed: (cipher: StreamBox?, tag: [UInt8]) =
+            isEncrypted
+            ? Self.seal(header, size: size, seed: seed, end: end, arguments)
+            : (nil, [UInt8](repeating: UInt8(ascii: "#"), count: 16))
+        if hasWrongTag { sealed.tag[15] ^= 1 }
+        (cipher, tag) = sealed
+    }
+
+    private static func seal(
+        _ header: [UInt8], size: UInt64, seed: UInt64, end: UInt64, _ arguments: FileArguments
+    ) -> (StreamBox?, [UInt8]) {
+        guard let cipher = try? StreamBox(key: arguments.key, nonce: arguments.nonce) else {
+            preconditionFailure("fresh arguments are valid")
+        }
+        var box = cipher
+        var plain = header + Pattern.bytes(0..<size, seed: seed)
+        plain += [UInt8](repeating: UInt8(ascii: "#"), count: Int(end) - plain.count)
+        plain.withUnsafeMutableBytes { box.seal($0) }
+        return (cipher, box.tag())
+    }
+
+    /// Encrypts as on the relay, or does nothing.
+    fileprivate func seal(_ bytes: UnsafeMutableRawBufferPointer, at position: UInt64) {
+        let end = streamSize - 16
+        let sealed = position >= end ? 0 : Int(min(UInt64(bytes.count), end - position))
+        cipher?.transform(UnsafeMutableRawBufferPointer(rebasing: bytes[..<sealed]), at: position)
+    }
+
+    func encrypt(_ bytes: UnsafeMutableRawBufferPointer, at position: UInt64) {
+        behaviour.withLock { $0.readBack += 1 }
+        seal(bytes, at: position)
     }
 
     var fetches: [Int] { behaviour.withLock { $0.fetches } }
     var streamSize: UInt64 { chunks.reduce(0) { $0 + UInt64($1.size) } }
 
-    /// The stream: header, content, padding. The tag is padding too; the check ignores it.
+    /// The stream: header, content, padding, tag.
     func stream(_ range: Range<UInt64>, into buffer: UnsafeMutableRawBufferPointer) {
         let content = UInt64(header.count)..<UInt64(header.count) + contentSize
         memset(buffer.baseAddress!, Int32(UInt8(ascii: "#")), buffer.count)
         for position in range.clamped(to: 0..<content.lowerBound) {
             buffer[Int(position - range.lowerBound)] = header[Int(position)]
+        }
+        for position in range.clamped(to: streamSize - 16..<streamSize) {
+            buffer[Int(position - range.lowerBound)] = tag[Int(position - (streamSize - 16))]
         }
         let part = content.clamped(to: range)
         guard !part.isEmpty else { return }
@@ -90,17 +133,11 @@ final class MemorySource: ChunkSource {
         var position: UInt64 = 0
         var isRight = true
 
-        mutating func add(stream: UnsafeMutableRawBufferPointer) throws {
-            source.behaviour.withLock { $0.readBack += 1 }
-            try add(encrypted: UnsafeRawBufferPointer(stream))
-            // The check may overwrite the memory, and does.
-            memset(stream.baseAddress!, 0xee, stream.count)
-        }
-
         mutating func add(encrypted stream: UnsafeRawBufferPointer) throws {
             let expected = UnsafeMutableRawBufferPointer.allocate(byteCount: stream.count, alignment: 1)
             defer { expected.deallocate() }
             source.stream(position..<position + UInt64(stream.count), into: expected)
+            source.seal(expected, at: position)
             if memcmp(expected.baseAddress!, stream.baseAddress!, stream.count) != 0 { isRight = false }
             position += UInt64(stream.count)
             let pause = source.behaviour.withLock { $0.checkPause }
@@ -116,11 +153,16 @@ final class MemorySource: ChunkSource {
     }
 }
 
-/// An unencrypted chunk of a memory source.
+/// A chunk of a memory source.
 private final class MemoryChunk: FetchedChunk {
+    let source: MemorySource
+    let offset: UInt64
+    /// Decrypted.
     let bytes: [UInt8]
 
     init(_ source: MemorySource, offset: UInt64, count: Int) {
+        self.source = source
+        self.offset = offset
         bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
             source.stream(offset..<offset + UInt64(count), into: UnsafeMutableRawBufferPointer(buffer))
             filled = count
@@ -130,7 +172,9 @@ private final class MemoryChunk: FetchedChunk {
     var count: Int { bytes.count }
 
     func withEncrypted(_ body: (UnsafeRawBufferPointer) throws -> Void) rethrows {
-        try bytes.withUnsafeBytes(body)
+        var encrypted = bytes
+        encrypted.withUnsafeMutableBytes { source.seal($0, at: offset) }
+        try encrypted.withUnsafeBytes(body)
     }
 
     func decrypt(from start: Int, into buffer: UnsafeMutableRawBufferPointer) {

@@ -14,26 +14,34 @@ import Testing
 
     private struct Parts {
         let folder: TemporaryFolder
-        let source = MemorySource(size: StorageWorkTests.size, chunkSize: StorageWorkTests.chunk)
+        let source = MemorySource(
+            size: StorageWorkTests.size, chunkSize: StorageWorkTests.chunk, isEncrypted: true)
         let stream: CachedStream
         let work: StorageWork
 
-        init() throws {
+        init(keepsStream: Bool) throws {
             folder = try TemporaryFolder()
             let layout = try #require(ChunkLayout(source.chunks))
             stream = CachedStream(
                 id: 1, layout: layout, disk: nil, memory: ChunkMemory(limit: 64 << 20), usage: CacheUsage())
             work = StorageWork(
                 source: source, layout: layout, contentSize: StorageWorkTests.size,
-                folder: try folder.makeFolder("staging"))
+                form: keepsStream
+                    ? .stream(folder: try folder.makeFolder("staging"))
+                    : .content(folder: try folder.makeFolder("staging")))
         }
 
         func fetch(_ chunk: Int) async throws -> any FetchedChunk { try await source.fetch(chunk) { _ in } }
 
-        /// The written bytes are the content.
-        func expectWhole() throws {
+        /// The written bytes are the content, or the whole stream.
+        func expectWhole(keepsStream: Bool) throws {
             let path = folder.path("whole")
             let arguments = try #require(try work.finish(at: path)).arguments
+            #expect((arguments.content != nil) == keepsStream)
+            if keepsStream {
+                #expect(arguments.key == source.arguments.key && arguments.nonce == source.arguments.nonce)
+                #expect(try folder.read("whole").count == Int(source.streamSize))
+            }
             let file = try OpenFile(path, flags: O_RDONLY)
             let reader = try CryptoFileReader(file: file, arguments: arguments)
             #expect(reader.size == StorageWorkTests.size)
@@ -44,8 +52,9 @@ import Testing
         }
     }
 
-    @Test func memoryAndCacheChunksFormOneFile() async throws {
-        let parts = try Parts()
+    @Test(arguments: [false, true])
+    func memoryAndCacheChunksFormOneFile(keepsStream: Bool) async throws {
+        let parts = try Parts(keepsStream: keepsStream)
         for chunk in parts.source.chunks.indices {
             let fetched = try await parts.fetch(chunk)
             if chunk % 2 == 0 {
@@ -55,15 +64,17 @@ import Testing
                 #expect(try parts.work.store(chunk, from: parts.stream))
             }
         }
-        try parts.expectWhole()
+        try parts.expectWhole(keepsStream: keepsStream)
     }
 
     /// A file size limit acts like a full disk for one process, so it runs in its own.
-    @Test(arguments: [false, true])
-    func fullDiskResumesWithinAChunk(fromCache: Bool) async throws {
-        await #expect(processExitsWith: .success) { [fromCache] in
+    @Test(arguments: [false, true], [false, true])
+    func fullDiskResumesWithinAChunk(
+        fromCache: Bool, keepsStream: Bool
+    ) async throws {
+        await #expect(processExitsWith: .success) { [fromCache, keepsStream] in
             signal(SIGXFSZ, SIG_IGN)
-            let parts = try Parts()
+            let parts = try Parts(keepsStream: keepsStream)
             try parts.work.store(0, try await parts.fetch(0))
             var limit = rlimit(rlim_cur: 1_600_000, rlim_max: rlim_t.max)
             let resource = __rlimit_resource_t(RLIMIT_FSIZE.rawValue)
@@ -81,7 +92,7 @@ import Testing
             for chunk in 2..<parts.source.chunks.count {
                 try parts.work.store(chunk, try await parts.fetch(chunk))
             }
-            try parts.expectWhole()
+            try parts.expectWhole(keepsStream: keepsStream)
         }
     }
 }

@@ -13,9 +13,12 @@ import Testing
     private static let size: UInt64 = 10 << 20
 
     /// A file whose first chunks have arrived, and whose last waits for the gate.
-    private static func stage(last: Int = 10) async throws -> (Stage, MemorySource, HydratedFile, Gate) {
+    private static func stage(
+        keepsStream: Bool, last: Int = 10
+    ) async throws -> (Stage, MemorySource, HydratedFile, Gate) {
         let stage = try Stage()
-        let source = MemorySource(size: size, chunkSize: UInt32(chunk))
+        stage.core.state.withLock { $0.keepsStreams = keepsStream }
+        let source = MemorySource(size: size, chunkSize: UInt32(chunk), isEncrypted: true)
         let gate = Gate()
         source.behaviour.withLock { $0.gates[last] = gate }
         let file = stage.hydrator.open(stage.offer(source))
@@ -49,13 +52,20 @@ import Testing
         #expect(bytes == Pattern.bytes(0..<size, seed: 1))
     }
 
-    @Test(arguments: [0, 65_535, 65_536, 1_048_560, 1_048_570, 3_333_333] as [UInt64])
-    func flippedBitIsNotServedAndFetchedAgain(position: UInt64) async throws {
-        let (stage, source, file, gate) = try await Self.stage()
+    /// Where a byte of the content lies in the CryptoFile.
+    private static func place(
+        of position: UInt64, in source: MemorySource, keepsStream: Bool
+    ) -> UInt64 { keepsStream ? UInt64(source.header.count) + position : position }
+
+    @Test(arguments: [0, 65_535, 65_536, 1_048_560, 1_048_570, 3_333_333] as [UInt64], [false, true])
+    func flippedBitIsNotServedAndFetchedAgain(
+        position: UInt64, keepsStream: Bool
+    ) async throws {
+        let (stage, source, file, gate) = try await Self.stage(keepsStream: keepsStream)
         let fetches = source.fetches.count
         // Chunks that passed through the cache are read from there.
         let isRead = !stage.chunksOnDisk(of: FileID(1)).contains(Int(position / Self.chunk))
-        try Self.flip(at: position, on: stage)
+        try Self.flip(at: Self.place(of: position, in: source, keepsStream: keepsStream), on: stage)
         let range = position / 1000 * 1000..<position + 5000
         let found = try await file.bytes(range)
         #expect(found.elementsEqual(Pattern.bytes(range, seed: 1)))
@@ -66,8 +76,9 @@ import Testing
         await stage.hydrator.shutDown()
     }
 
-    @Test func unreadDamageIsFoundBeforeKeeping() async throws {
-        let (stage, source, file, gate) = try await Self.stage()
+    @Test(arguments: [false, true])
+    func unreadDamageIsFoundBeforeKeeping(keepsStream: Bool) async throws {
+        let (stage, source, file, gate) = try await Self.stage(keepsStream: keepsStream)
         let fetches = source.fetches.count
         for position in [10, 2_000_000, 7_654_321] as [UInt64] { try Self.flip(at: position, on: stage) }
         gate.open()
@@ -77,8 +88,22 @@ import Testing
         await stage.hydrator.shutDown()
     }
 
-    @Test func laterDamageIsNotServedToOpenHandles() async throws {
-        let (stage, source, file, gate) = try await Self.stage()
+    @Test func damagedHeaderOfKeptStreamIsRepaired() async throws {
+        let (stage, source, file, gate) = try await Self.stage(keepsStream: true)
+        let fetches = source.fetches.count
+        try Self.flip(at: 3, on: stage)
+        gate.open()
+        try await Self.expectKept(on: stage)
+        #expect(source.fetches.count > fetches)
+        let kept = try #require(stage.core.state.withLock { $0.completed[FileID(1)] })
+        #expect(kept.arguments?.key == source.arguments.key)
+        #expect(try await file.bytes(0..<Self.size) == Pattern.bytes(0..<Self.size, seed: 1))
+        await stage.hydrator.shutDown()
+    }
+
+    @Test(arguments: [false, true])
+    func laterDamageIsNotServedToOpenHandles(keepsStream: Bool) async throws {
+        let (stage, source, file, gate) = try await Self.stage(keepsStream: keepsStream)
         gate.open()
         let kept = try await wait(for: "the copy that is kept") {
             stage.core.state.withLock { $0.completed[FileID(1)] }

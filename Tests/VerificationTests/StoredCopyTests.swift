@@ -62,6 +62,26 @@ struct StoredCopyTests {
                 == .damaged("It has 2500000 bytes of \(size)."))
     }
 
+    @Test("a kept stream is compared with its described digest", arguments: [false, true])
+    func describedDigest(isContradictory: Bool) throws {
+        let stream = Array("header".utf8) + Self.bytes + [UInt8](repeating: 35, count: 1000)
+        let writer = try CryptoFileWriter(
+            file: OpenFile(folder.path("stream"), flags: O_RDWR | O_CREAT), arguments: arguments)
+        try writer.append(stream)
+        try writer.finish()
+        var digest = SHA512.hash(try folder.read("stream"))
+        if isContradictory { digest[63] ^= 1 }
+        var arguments = arguments
+        arguments.content = 6..<6 + UInt64(Self.bytes.count)
+        var copy = copy(path: "stream", arguments: arguments)
+        copy.describedDigest = digest
+        var read: UInt64 = 0
+        #expect(copy.examine { read += $0 } == (isContradictory ? .contradictory : .whole))
+        #expect(read == UInt64(Self.bytes.count))
+        copy.describedDigest = nil
+        #expect(copy.examine { _ in } == .whole)
+    }
+
     @Test("missing files and non-files are distinguished")
     func missing() throws {
         #expect(copy(path: "nowhere", arguments: arguments).examine { _ in } == .missing)
@@ -128,6 +148,12 @@ struct FindingWordsTests {
                 Finding(.damaged, "Zoe/a", size: 2048, detail: "Its tag is wrong.", outcome: .lost),
                 "Zoe/a: damaged, \(ByteCount.rounded(2048)). Its tag is wrong. No relay has it: have its sender send it "
                     + "again, or take it from an archive."
+            ),
+            (
+                Finding(
+                    .contradictory, "Zoe/a", detail: "Its description has another SHA-512", outcome: .lost),
+                "Zoe/a: not the file that its sender described. Its description has another SHA-512. Other recipients "
+                    + "may have refused it: ask its sender for it again."
             ),
             (
                 Finding(.missing, "Zoe/a", detail: "Gone", outcome: .receivable),

@@ -2,6 +2,7 @@ import ChatCore
 import CoreServices
 import Glibc
 import Posix
+import XFTP
 
 /// A profile's rows and files, for verification. Works while another process holds the profile and changes
 /// them. All methods block.
@@ -23,6 +24,15 @@ extension DataDirectory {
     /// - Throws: `.storage`.
     public func item(of file: FileID, of profile: Profile) throws(ChatError) -> ChatItem? {
         try wrapping { try store.read { try self.tables(of: profile, $0).items.item(of: file) } }
+    }
+
+    /// Returns the SHA-512 that the sender described for a file kept as it came; nil without a description.
+    /// - Throws: `.storage`.
+    public func describedDigest(of file: FileID, of profile: Profile) throws(ChatError) -> [UInt8]? {
+        let found = try wrapping {
+            try store.read { try self.tables(of: profile, $0).downloads.description(of: file) }
+        }
+        return found.flatMap { try? FileDescription(parsing: $0.text).digest }
     }
 
     /// Returns the names of CryptoFiles without a row. If another process holds the profile, some may be

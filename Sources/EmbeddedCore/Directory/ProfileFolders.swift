@@ -50,13 +50,14 @@ public struct ProfileFolders: Sendable {
     /// name after committing the row. At any crash, either the row names the file or the first name still
     /// exists.
     ///
-    /// - Throws: `.invalidCommand` if it is not a CryptoFile of `size` plaintext bytes.
+    /// - Throws: `.invalidCommand` for an unencrypted file; `.file(.damaged)` if it is no CryptoFile with `size` bytes of
+    ///   content.
     func keep(_ location: FileSourceLocation, size: UInt64, durably: Bool = true) throws -> String {
-        guard location.arguments != nil else {
+        guard let arguments = location.arguments else {
             throw ChatError(.invalidCommand, "The file to keep is not encrypted.")
         }
         let length = try OpenFile.regular(location.path, flags: O_NOFOLLOW)?.size()
-        guard let length, length >= 16, length - 16 == size else {
+        guard let length, CryptoFile.hasContent(of: size, fileSize: length, arguments) else {
             throw ChatError(.file(.damaged), "The file to keep does not have the length it should have.")
         }
         let name = freshName()

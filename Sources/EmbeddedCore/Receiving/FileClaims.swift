@@ -26,7 +26,7 @@ final class FileClaims: Sendable {
         do throws(ChatError) {
             let claimed = try await blocking.run { [self] in
                 try description(of: file, approvedRelays: approvedRelays).map { text in
-                    ClaimedFile(description: text, remains: damaged.remains(of: file))
+                    ClaimedFile(description: text, keepsStream: true, remains: damaged.remains(of: file))
                 }
             }
             if claimed == nil { scheduler.endClaim(file) }

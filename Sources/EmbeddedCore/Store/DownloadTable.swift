@@ -105,7 +105,10 @@ struct DownloadTable {
     /// Records that the user declined the file. The next download uses a new key.
     func decline(_ file: FileID) throws {
         try connection.execute(
-            "UPDATE file SET to_receive = ?, approved = 0, key = NULL, nonce = NULL WHERE id = ?",
+            """
+            UPDATE file SET to_receive = ?, approved = 0, key = NULL, nonce = NULL, content_offset = NULL
+            WHERE id = ?
+            """,
             AutomaticReception.declined.rawValue, file.rawValue)
     }
 
@@ -133,7 +136,7 @@ struct DownloadTable {
     /// Returns the key of a growing CryptoFile, the same in each attempt. Stores `fresh` if there is none.
     func arguments(of file: FileID, orElse fresh: FileArguments) throws -> FileArguments? {
         try connection.execute(
-            "UPDATE file SET key = ?, nonce = ? WHERE id = ? AND key IS NULL",
+            "UPDATE file SET key = ?, nonce = ?, content_offset = NULL WHERE id = ? AND key IS NULL",
             fresh.key, fresh.nonce, file.rawValue)
         return try connection.first("SELECT key, nonce FROM file WHERE id = ?", file.rawValue) { row in
             FileArguments(key: row.bytes("key"), nonce: row.bytes("nonce"))
@@ -157,7 +160,7 @@ struct DownloadTable {
         try connection.execute(
             """
             UPDATE file SET status = ?, problem = NULL, problem_sentence = NULL,
-                stored_name = NULL, key = NULL, nonce = NULL
+                stored_name = NULL, key = NULL, nonce = NULL, content_offset = NULL
             WHERE id = ?
             """, StoredFileStatus.rcvInvitation, file.rawValue)
     }
@@ -177,7 +180,7 @@ struct DownloadTable {
         try connection.execute(
             """
             UPDATE file SET status = ?, problem = ?, problem_sentence = ?, stored_name = NULL, key = NULL, nonce = NULL,
-                to_receive = 0
+                content_offset = NULL, to_receive = 0
             WHERE id = ?
             """, StoredFileStatus.rcvError, problem.kind.rawValue, problem.sentence, file.rawValue)
     }

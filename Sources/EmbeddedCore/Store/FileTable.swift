@@ -60,11 +60,11 @@ struct FileTable {
         try connection.exists("SELECT 1 FROM file WHERE profile = ? AND stored_name = ?", profile, name)
     }
 
-    /// Sets the name and key of a file's CryptoFile.
+    /// Sets the location of a file's CryptoFile. The length of its content is the file's size.
     func setSource(of file: FileID, _ storedName: String, _ arguments: FileArguments?) throws {
         try connection.execute(
-            "UPDATE file SET stored_name = ?, key = ?, nonce = ? WHERE id = ?",
-            storedName, arguments?.key, arguments?.nonce, file.rawValue)
+            "UPDATE file SET stored_name = ?, key = ?, nonce = ?, content_offset = ? WHERE id = ?",
+            storedName, arguments?.key, arguments?.nonce, arguments?.contentOffset, file.rawValue)
     }
 
     // MARK: - At the start

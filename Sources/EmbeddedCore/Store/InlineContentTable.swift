@@ -43,7 +43,7 @@ struct InlineContentTable {
         try connection.execute(
             """
             UPDATE file SET status = ?, problem = NULL, problem_sentence = NULL,
-                stored_name = ?, key = ?, nonce = ?, inline_content = NULL
+                stored_name = ?, key = ?, nonce = ?, content_offset = NULL, inline_content = NULL
             WHERE id = ? AND inline_content IS NOT NULL
             """, StoredFileStatus.rcvComplete, storedName, arguments.key, arguments.nonce, file.rawValue) > 0
     }

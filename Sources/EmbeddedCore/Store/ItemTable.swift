@@ -30,7 +30,7 @@ struct ItemTable {
     private static let query = """
         SELECT i.id AS item, c.kind AS chat_kind, c.id AS chat, i.direction, i.sender, i.time,
             i.kind AS content_kind, i.preview, i.seconds, i.text,
-            f.id AS file, f.name, f.size, f.status, f.transport, f.stored_name, f.key, f.nonce, f.expires,
+            f.id AS file, f.name, f.size, f.status, f.transport, f.stored_name, f.key, f.nonce, f.content_offset, f.expires,
             f.problem, f.problem_sentence, i.is_delivered, i.is_for_moderators, i.is_deleted_by_sender,
             (f.description IS NOT NULL OR f.transport IN ('inline', 'smp')) AS is_described,
             CASE f.transport WHEN 'smp' THEN (SELECT received FROM inline_transfer WHERE file = f.id) END AS received
@@ -111,12 +111,14 @@ struct ItemTable {
     private func file(_ row: borrowing Row) throws -> ChatFile {
         let id = FileID(row.integer("file"))
         let status = try row.value("status", as: StoredFileStatus.self)
+        let size = row.unsigned("size")
         let source = row.textOrNil("stored_name").map { name in
             FileSourceLocation(
                 path: context.filesPath + "/" + name,
-                arguments: FileArguments(key: row.bytes("key"), nonce: row.bytes("nonce")))
+                arguments: FileArguments(
+                    key: row.bytes("key"), nonce: row.bytes("nonce"),
+                    offset: row.integerOrNil("content_offset"), size: size))
         }
-        let size = row.unsigned("size")
         let transfer = row.integerOrNil("received").flatMap {
             InlineTransfer(size: size, received: Int(clamping: $0))
         }
@@ -236,12 +238,12 @@ struct ItemTable {
         let status: StoredFileStatus = envelope.transport == .inline ? .sndComplete : .sndStored
         try connection.execute(
             """
-            INSERT INTO file (profile, item, name, size, transport, status, stored_name, key, nonce,
-                created, expires, recipients) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            INSERT INTO file (profile, item, name, size, transport, status, stored_name, key, nonce, content_offset,
+                created, expires, recipients) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
             profile, item.rawValue, message.fileName, message.size, envelope.transport.rawValue, status,
             storedName, message.source.arguments?.key, message.source.arguments?.nonce,
-            envelope.created, envelope.expires, envelope.recipients)
+            message.source.arguments?.contentOffset, envelope.created, envelope.expires, envelope.recipients)
         return item
     }
 

@@ -52,6 +52,14 @@ enum Schema {
             ALTER TABLE item ADD COLUMN is_for_moderators INTEGER NOT NULL DEFAULT 0;
             ALTER TABLE item ADD COLUMN is_deleted_by_sender INTEGER NOT NULL DEFAULT 0;
             """),
+        // Files that are kept as XFTP transferred them: where the content begins in the plaintext. NULL: all is content.
+        Migration(
+            "kept streams",
+            """
+            ALTER TABLE file ADD COLUMN content_offset INTEGER;
+            ALTER TABLE damaged_copy ADD COLUMN content_offset INTEGER;
+            ALTER TABLE damaged_copy ADD COLUMN content_size INTEGER;
+            """),
     ]
 
     /// SQL condition: item files that are in transfer or failed temporarily. SQLite uses the partial index

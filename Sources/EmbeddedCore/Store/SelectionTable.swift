@@ -55,7 +55,8 @@ struct SelectionTable {
         try connection.execute("DELETE FROM profile WHERE id != ?", profile)
     }
 
-    /// Returns the profile, name and key of every CryptoFile; nil for a row without a key.
+    /// Returns the profile, name and key of every CryptoFile, without the place of its content; nil for a row without
+    /// a key.
     func storedFiles() throws -> [(profile: Int64, name: String, arguments: FileArguments?)] {
         try connection.query(
             "SELECT profile, stored_name, key, nonce FROM file WHERE stored_name IS NOT NULL ORDER BY id"

@@ -34,12 +34,14 @@ struct UploadTable {
     func upload(of file: FileID) throws -> Upload? {
         try connection.first(
             """
-            SELECT name, recipients, upload_state, created, stored_name, key, nonce, plain_path
+            SELECT name, size, recipients, upload_state, created, stored_name, key, nonce, content_offset, plain_path
             FROM file WHERE id = ?
             """, file.rawValue
         ) { row in
             func arguments(_ row: borrowing Row) -> FileArguments {
-                FileArguments(key: row.bytes("key"), nonce: row.bytes("nonce"))
+                FileArguments(
+                    key: row.bytes("key"), nonce: row.bytes("nonce"),
+                    offset: row.integerOrNil("content_offset"), size: row.unsigned("size"))
             }
             let source: Upload.Source =
                 if let path = row.textOrNil("plain_path") {

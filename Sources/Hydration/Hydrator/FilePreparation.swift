@@ -178,7 +178,7 @@ struct FilePreparation: Sendable {
         }
         let pipeline = StoragePipeline(
             stream, source: source, contentSize: described.size,
-            stagingFolder: claim.isReceivedByCore ? nil : context.core.stagingFolder,
+            form: storageForm(of: claim),
             // A cache that is not sealed keeps all chunks: it goes on serving when the whole is complete.
             servesReaders: context.settings.cacheMode != .plain,
             idleTimeout: context.settings.checkIdleTimeout
@@ -187,6 +187,12 @@ struct FilePreparation: Sendable {
             FileCompletion(of: file, download).noteProgress(progress)
         }
         return Download(source: source, stream: stream, pipeline: pipeline, remains: claim.remains)
+    }
+
+    private func storageForm(of claim: ClaimedFile) -> StorageWork.Form {
+        if claim.isReceivedByCore { return .none }
+        let folder = context.core.stagingFolder
+        return claim.keepsStream ? .stream(folder: folder) : .content(folder: folder)
     }
 
     /// The file's description, or nil when there is none for us: not yet, or this core gives none.

@@ -5,8 +5,7 @@ import Glibc
 import Posix
 import XFTP
 
-/// Checks a file as a whole and writes it to a CryptoFile with a key of its own, from front to end while its
-/// chunks arrive in any order: a frontier that moves on whenever the next chunk is available. A chunk that
+/// Checks a file as a whole and writes it to a CryptoFile, from front to end while its chunks arrive in any order: a frontier that moves on whenever the next chunk is available. A chunk that
 /// arrives at the frontier, or a little before it, is taken from memory; one that came earlier is read back from
 /// the cache. What lies behind the frontier is served from the file that is written. After the last chunk only
 /// the tag and the disk's own work are left.
@@ -88,21 +87,20 @@ final class StoragePipeline: Sendable {
     private let state = Lock(State())
 
     /// - Parameters:
-    ///   - stagingFolder: where the CryptoFile is written; nil: nothing is written, only checked.
+    ///   - form: what is written of it, and where.
     ///   - idleTimeout: the longest that a chunk waits in memory while the worker does nothing.
     ///   - servesReaders: whether `stream` finds what is stored in the CryptoFile.
     ///   - report: called on the thread that works, with this object.
     init(
-        _ stream: CachedStream, source: any ChunkSource, contentSize: UInt64, stagingFolder: String?,
+        _ stream: CachedStream, source: any ChunkSource, contentSize: UInt64, form: StorageWork.Form,
         servesReaders: Bool, idleTimeout: Duration,
         report: @escaping @Sendable (StoragePipeline, Progress) -> Void
     ) {
         self.stream = stream
         self.report = report
         self.idleTimeout = idleTimeout
-        self.servesReaders = servesReaders && stagingFolder != nil
-        work = StorageWork(
-            source: source, layout: stream.layout, contentSize: contentSize, folder: stagingFolder)
+        self.servesReaders = servesReaders && form.writes
+        work = StorageWork(source: source, layout: stream.layout, contentSize: contentSize, form: form)
     }
 
     /// A chunk has arrived, and the stream holds it. Returns when its memory is not needed any more: true

@@ -4,18 +4,29 @@ import Cryptography
 import Posix
 import XFTP
 
-/// What a storage pipeline works with: the check, the file that is written, and how far both are. They do not
-/// need each other: a chunk from memory is checked by one thread while another writes it.
+/// What a storage pipeline works with: the check, the file that is written, and how far both are. A stream that is kept
+/// as it came needs no check on its way, since its tag is compared when it is read back.
 ///
 /// Used by the pipeline's worker, and after that by who finishes it: never by two at once.
 final class StorageWork: @unchecked Sendable {
-    // Safe: see above; the lock of the pipeline orders one user after the other. Of the two threads of one user,
-    // one touches `check` and `checked`, the other everything else.
+    // Safe: see above; the lock of the pipeline orders one user after the other.
+
+    /// What becomes of a file that has come.
+    enum Form: Sendable {
+        /// It is kept as it came, under its own key.
+        case stream(folder: String)
+        /// Its content is encrypted anew, with a key of its own.
+        case content(folder: String)
+        /// Nothing is written.
+        case none
+
+        var writes: Bool { if case .none = self { false } else { true } }
+    }
+
     private let source: any ChunkSource
     private let layout: ChunkLayout
     private let contentSize: UInt64
-    /// nil: only checks.
-    private let folder: String?
+    private let form: Form
     private var check: (any WholeCheck)?
     private var output: StorageOutput?
     /// How far they have come in the stream; within a chunk when its rest could not be read or written.
@@ -24,45 +35,41 @@ final class StorageWork: @unchecked Sendable {
     private var content: Range<UInt64>?
 
     /// Every step over a piece finds it in the processor's cache.
-    private static let piece = 64 << 10
+    private static let maxPiece = 256 << 10
+    private static let smallPiece = 64 << 10
+    /// A piece that is not encrypted goes to the disk in one call.
+    private var pieceSize: Int { isEncryptedAnew ? Self.smallPiece : Self.maxPiece }
+    private var isEncryptedAnew: Bool { if case .content = form { true } else { false } }
     /// Bytes after which the disk is told to begin writing.
     private static let portion: UInt64 = 4 << 20
-    /// Who checks while another writes: as many as there are pipelines at work.
-    private static let checkers = ThreadPool(name: "checking", threads: threadCount)
     /// How many pipelines are at work at once.
     static let threadCount = 2
 
-    init(source: any ChunkSource, layout: ChunkLayout, contentSize: UInt64, folder: String?) {
+    init(source: any ChunkSource, layout: ChunkLayout, contentSize: UInt64, form: Form) {
         self.source = source
         self.layout = layout
         self.contentSize = contentSize
-        self.folder = folder
+        self.form = form
     }
 
-    /// Takes a chunk from memory. Blocks for the time of hashing or encrypting it, whichever is longer.
+    /// Takes a chunk from memory. Blocks for the time of authenticating and writing it, and of encrypting it where it
+    /// gets another key.
     func store(_ chunk: Int, _ fetched: any FetchedChunk) throws {
         try begin()
         let range = layout.range(of: chunk)
-        try Self.checkers.doing({ try self.check(fetched, range) }, beside: { try write(fetched, range) })
-    }
-
-    private func check(_ fetched: any FetchedChunk, _ range: Range<UInt64>) throws {
+        try findContent { fetched.decrypt(from: 0, into: $0) }
         try fetched.withEncrypted { bytes in
-            while let piece = Self.piece(from: checked, of: range) {
-                let offset = Int(piece.lowerBound - range.lowerBound)
-                try check?.add(
-                    encrypted: UnsafeRawBufferPointer(rebasing: bytes[offset..<offset + piece.count]))
-                checked = piece.upperBound
-            }
-        }
-    }
-
-    private func write(_ fetched: any FetchedChunk, _ range: Range<UInt64>) throws {
-        try Self.withPieceMemory { memory in
-            while let piece = Self.piece(from: written, of: range) {
-                let bytes = UnsafeMutableRawBufferPointer(rebasing: memory[..<piece.count])
-                fetched.decrypt(from: Int(piece.lowerBound - range.lowerBound), into: bytes)
-                try write(bytes, at: piece)
+            try Self.withPieceMemory { memory in
+                while let piece = nextPiece(from: min(checked, written), of: range) {
+                    let start = Int(piece.lowerBound - range.lowerBound)
+                    let encrypted = UnsafeRawBufferPointer(rebasing: bytes[start..<start + piece.count])
+                    if isEncryptedAnew, written < piece.upperBound {
+                        let plain = UnsafeMutableRawBufferPointer(rebasing: memory[..<piece.count])
+                        fetched.decrypt(from: start, into: plain)
+                        try write(content: plain, at: piece)
+                    }
+                    try take(encrypted: encrypted, at: piece)
+                }
             }
         }
         // Readers are sent to the file for what is stored.
@@ -74,14 +81,13 @@ final class StorageWork: @unchecked Sendable {
         try begin()
         let range = layout.range(of: chunk)
         return try Self.withPieceMemory { memory in
-            while let piece = Self.piece(from: min(checked, written), of: range) {
+            while let piece = nextPiece(from: min(checked, written), of: range) {
                 let bytes = UnsafeMutableRawBufferPointer(rebasing: memory[..<piece.count])
                 guard try stream.read(into: bytes, at: piece.lowerBound) else { return false }
-                if written < piece.upperBound { try write(bytes, at: piece) }
-                if checked < piece.upperBound {
-                    try check?.add(stream: bytes)
-                    checked = piece.upperBound
-                }
+                try findContent { $0.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[..<$0.count])) }
+                if isEncryptedAnew, written < piece.upperBound { try write(content: bytes, at: piece) }
+                source.encrypt(bytes, at: piece.lowerBound)
+                try take(encrypted: UnsafeRawBufferPointer(bytes), at: piece)
             }
             try output?.flush()
             return true
@@ -93,7 +99,7 @@ final class StorageWork: @unchecked Sendable {
         let range = layout.range(of: chunk)
         try Self.withPieceMemory { memory in
             var position = range.lowerBound
-            while let piece = Self.piece(from: position, of: range) {
+            while let piece = nextPiece(from: position, of: range) {
                 let bytes = UnsafeMutableRawBufferPointer(rebasing: memory[..<piece.count])
                 fetched.decrypt(from: Int(piece.lowerBound - range.lowerBound), into: bytes)
                 try repair(bytes, at: piece)
@@ -107,7 +113,7 @@ final class StorageWork: @unchecked Sendable {
         let range = layout.range(of: chunk)
         return try Self.withPieceMemory { memory in
             var position = range.lowerBound
-            while let piece = Self.piece(from: position, of: range) {
+            while let piece = nextPiece(from: position, of: range) {
                 let bytes = UnsafeMutableRawBufferPointer(rebasing: memory[..<piece.count])
                 guard try stream.read(into: bytes, at: piece.lowerBound) else { return false }
                 try repair(bytes, at: piece)
@@ -119,24 +125,31 @@ final class StorageWork: @unchecked Sendable {
 
     private func repair(_ bytes: UnsafeMutableRawBufferPointer, at piece: Range<UInt64>) throws {
         guard let content, let output else { return }
-        let part = content.clamped(to: piece)
-        guard !part.isEmpty else { return }
-        let start = Int(part.lowerBound - piece.lowerBound)
-        try output.repair(
-            UnsafeMutableRawBufferPointer(rebasing: bytes[start..<start + part.count]),
-            at: part.lowerBound - content.lowerBound)
+        switch form {
+        case .none: return
+        case .stream:
+            source.encrypt(bytes, at: piece.lowerBound)
+            try output.repair(bytes, at: piece.lowerBound)
+        case .content:
+            let part = content.clamped(to: piece)
+            guard !part.isEmpty else { return }
+            let start = Int(part.lowerBound - piece.lowerBound)
+            try output.repair(
+                UnsafeMutableRawBufferPointer(rebasing: bytes[start..<start + part.count]),
+                at: part.lowerBound - content.lowerBound)
+        }
     }
 
     /// The piece of a range that comes next.
-    private static func piece(from position: UInt64, of range: Range<UInt64>) -> Range<UInt64>? {
+    private func nextPiece(from position: UInt64, of range: Range<UInt64>) -> Range<UInt64>? {
         let start = max(position, range.lowerBound)
-        return start < range.upperBound ? start..<min(start + UInt64(piece), range.upperBound) : nil
+        return start < range.upperBound ? start..<min(start + UInt64(pieceSize), range.upperBound) : nil
     }
 
     private static func withPieceMemory<Result>(
         _ body: (UnsafeMutableRawBufferPointer) throws -> Result
     ) rethrows -> Result {
-        let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: piece, alignment: 4096)
+        let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: maxPiece, alignment: 4096)
         defer { memory.deallocate() }
         return try body(memory)
     }
@@ -144,50 +157,88 @@ final class StorageWork: @unchecked Sendable {
     /// What is stored, for readers; nil before the header is known, and when nothing is written.
     var writtenContent: WrittenContent? {
         guard let content, let output else { return nil }
-        return WrittenContent(file: output.readable, content: content)
+        return WrittenContent(file: output.readable, content: content, span: span(of: content))
+    }
+
+    /// The part of the stream that the written file holds.
+    private func span(of content: Range<UInt64>) -> Range<UInt64> {
+        if case .stream = form { 0..<layout.streamSize } else { content }
     }
 
     private func begin() throws {
-        if check != nil { return }
-        output = try folder.map { try StorageOutput(in: $0, contentSize: contentSize) }
-        check = try source.wholeCheck()
+        if case .stream = form { return }
+        if check == nil { check = try source.wholeCheck() }
     }
 
-    private func write(_ bytes: UnsafeMutableRawBufferPointer, at piece: Range<UInt64>) throws {
-        if content == nil {
-            guard
-                let header = FileHeader(
-                    stream: Array(bytes.prefix(FileHeader.maxLength)), streamSize: layout.streamSize),
-                header.contentSize == contentSize
-            else { throw HydrationError(.damaged, FileProblem.wrongLength.sentence) }
-            content = header.contentOffset..<header.contentOffset + contentSize
+    /// Reads the header, once, and begins the file.
+    /// - Parameter read: fills a buffer with the beginning of the stream.
+    private func findContent(_ read: (UnsafeMutableRawBufferPointer) throws -> Void) throws {
+        if content != nil { return }
+        let length = Int(min(UInt64(FileHeader.maxLength), layout.size(of: 0)))
+        var prefix = [UInt8](repeating: 0, count: length)
+        try prefix.withUnsafeMutableBytes(read)
+        guard let header = FileHeader(stream: prefix, streamSize: layout.streamSize),
+            header.contentSize == contentSize
+        else { throw HydrationError(.damaged, FileProblem.wrongLength.sentence) }
+        let content = header.contentOffset..<header.contentOffset + contentSize
+        switch form {
+        case .none: break
+        case .content(let folder): output = try StorageOutput(in: folder, contentSize: contentSize)
+        case .stream(let folder):
+            var arguments = source.arguments
+            arguments.content = content
+            output = try StorageOutput(in: folder, streamSize: layout.streamSize, arguments: arguments)
         }
+        self.content = content
+    }
+
+    private func write(content bytes: UnsafeMutableRawBufferPointer, at piece: Range<UInt64>) throws {
         if let part = content?.clamped(to: piece), !part.isEmpty {
             let start = Int(part.lowerBound - piece.lowerBound)
             try output?.append(UnsafeRawBufferPointer(rebasing: bytes[start..<start + part.count]))
         }
-        written = piece.upperBound
+        wrote(to: piece.upperBound)
+    }
+
+    /// The next piece as it lies on the relays.
+    private func take(encrypted bytes: UnsafeRawBufferPointer, at piece: Range<UInt64>) throws {
+        if !isEncryptedAnew, written < piece.upperBound {
+            try output?.append(bytes)
+            wrote(to: piece.upperBound)
+        }
+        guard checked < piece.upperBound else { return }
+        try check?.add(encrypted: bytes)
+        checked = piece.upperBound
+    }
+
+    private func wrote(to position: UInt64) {
+        written = position
         if written % Self.portion == 0 { output?.beginWritingBack() }
     }
 
     func finish(at path: String) throws -> StoredCopy? {
-        guard let check, checked == layout.streamSize, written == layout.streamSize else {
+        guard checked == layout.streamSize, written == layout.streamSize else {
             preconditionFailure("finished before all chunks were stored")
         }
-        try check.finish()
+        try check?.finish()
         guard let output, let content else { return nil }
         do {
             return StoredCopy(arguments: try output.finish(at: path), tags: output.readable.tags)
         } catch let damage as DamagedBlocks {
-            let chunks = damage.ranges.flatMap { range -> ClosedRange<Int> in
-                // The file's own tag, behind the content, is written anew each time.
-                let first = min(range.lowerBound, max(contentSize, 1) - 1)
-                let last = max(min(range.upperBound, contentSize), first + 1) - 1
-                return layout.chunk(
-                    at: content.lowerBound + first)...layout.chunk(at: content.lowerBound + last)
-            }
-            throw DamagedChunks(chunks: Set(chunks).sorted())
+            throw DamagedChunks(chunks: chunks(of: damage.ranges, in: span(of: content)))
         }
+    }
+
+    /// The chunks that hold these parts of the written file.
+    private func chunks(of damage: [Range<UInt64>], in span: Range<UInt64>) -> [Int] {
+        let length = span.upperBound - span.lowerBound
+        let chunks = damage.flatMap { range -> ClosedRange<Int> in
+            // The tag of a file that was encrypted anew, behind the content, is written anew each time.
+            let first = min(range.lowerBound, max(length, 1) - 1)
+            let last = max(min(range.upperBound, length), first + 1) - 1
+            return layout.chunk(at: span.lowerBound + first)...layout.chunk(at: span.lowerBound + last)
+        }
+        return Set(chunks).sorted()
     }
 }
 

@@ -40,7 +40,9 @@ final class WholeContent: Sendable {
         }
         let file = try await Verification.threads.run { () throws(any Error) in
             let file = try OpenFile(path, flags: O_RDONLY)
-            guard try file.size() == size + UInt64(StreamBox.tagLength) else { throw wrongLength }
+            guard CryptoFile.hasContent(of: size, fileSize: try file.size(), arguments) else {
+                throw wrongLength
+            }
             return file
         }
         let (reader, stamp) = try await verified.reader(of: file, arguments, progress: progress)

@@ -87,6 +87,14 @@ public final class ChunkwiseReader: Sendable {
             .copyMemory(from: UnsafeRawBufferPointer(rebasing: source[sealed...]))
     }
 
+    /// Encrypts decrypted bytes of the stream from `position` on in place. The tag stays as it is. Blocks for about
+    /// 0.4 ms per MiB.
+    public func encrypt(_ bytes: UnsafeMutableRawBufferPointer, at position: UInt64) {
+        let end = streamSize - UInt64(StreamBox.tagLength)
+        let sealed = position >= end ? 0 : Int(min(UInt64(bytes.count), end - position))
+        box.transform(UnsafeMutableRawBufferPointer(rebasing: bytes[..<sealed]), at: position)
+    }
+
     /// Decrypts an encrypted chunk in place, or encrypts it again. Blocks for about 1 ms per 4 MiB, so run it on a pool
     /// thread.
     public func transform(_ buffer: ChunkBuffer, chunk: Int) {

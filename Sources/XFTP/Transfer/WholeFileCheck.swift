@@ -1,20 +1,27 @@
 import Base
 import Cryptography
 
-/// Verifies a whole file from its chunks in order: the SHA-512, the Poly1305 tag at the end, and the length. Proves
-/// that individually verified chunks form the file that the sender encrypted.
+/// Verifies a whole file from its chunks in order: the Poly1305 tag at the end, the length, and the SHA-512 if wanted.
+/// Proves that the chunks are one file that the holder of its key encrypted.
+///
+/// Each chunk was compared with its SHA-256, and the description with all of them came from the sender. So the SHA-512
+/// proves nothing more, and takes longer than every other step of a read. It differs only if the sender contradicts
+/// itself.
 public struct WholeFileCheck: Sendable {
     private let size: UInt64
+    /// nil if the digest is not compared.
+    private var digest: SHA512?
     private let expectedDigest: [UInt8]
-    private var digest = SHA512()
     private var box: StreamBox
     private var tag: [UInt8] = []
     /// The number of processed bytes.
     public private(set) var position: UInt64 = 0
 
+    /// - Parameter comparesDigest: Whether to compare the SHA-512 of the description.
     /// - Throws: `.malformedDescription` for an invalid key.
-    public init(_ description: FileDescription) throws(XFTPError) {
+    public init(_ description: FileDescription, comparesDigest: Bool = true) throws(XFTPError) {
         size = description.size
+        digest = comparesDigest ? SHA512() : nil
         expectedDigest = description.digest
         guard size >= ChunkPlan.overhead,
             let box = try? StreamBox(key: description.key, nonce: description.nonce)
@@ -22,38 +29,21 @@ public struct WholeFileCheck: Sendable {
         self.box = box
     }
 
-    /// Processes the next encrypted bytes. Computes SHA-512 and Poly1305, so run it on a pool thread.
+    /// Processes the next encrypted bytes. Computes hashes, so run it on a pool thread.
     public mutating func update(encrypted bytes: UnsafeRawBufferPointer) {
-        digest.update(bytes)
-        let sealed = sealedCount(of: bytes.count)
-        box.authenticate(UnsafeRawBufferPointer(rebasing: bytes[..<sealed]))
-        take(UnsafeRawBufferPointer(rebasing: bytes[sealed...]), after: sealed)
-    }
-
-    /// Processes the next decrypted bytes (the tag unchanged) and encrypts them in place again. For files whose
-    /// encrypted bytes were not kept.
-    public mutating func update(stream bytes: UnsafeMutableRawBufferPointer) {
-        let sealed = sealedCount(of: bytes.count)
-        box.seal(UnsafeMutableRawBufferPointer(rebasing: bytes[..<sealed]))
-        digest.update(UnsafeRawBufferPointer(bytes))
-        take(UnsafeRawBufferPointer(rebasing: bytes[sealed...]), after: sealed)
-    }
-
-    /// Returns how many of the next `count` bytes precede the tag.
-    private func sealedCount(of count: Int) -> Int {
+        digest?.update(bytes)
         let end = size - UInt64(StreamBox.tagLength)
-        return position >= end ? 0 : Int(min(UInt64(count), end - position))
-    }
-
-    private mutating func take(_ rest: UnsafeRawBufferPointer, after sealed: Int) {
+        let sealed = position >= end ? 0 : Int(min(UInt64(bytes.count), end - position))
+        box.authenticate(UnsafeRawBufferPointer(rebasing: bytes[..<sealed]))
         // Keep at most one tag, even if the input is too long.
-        tag.append(contentsOf: rest.prefix(max(0, StreamBox.tagLength - tag.count)))
-        position += UInt64(sealed + rest.count)
+        tag.append(contentsOf: bytes[sealed...].prefix(max(0, StreamBox.tagLength - tag.count)))
+        position += UInt64(bytes.count)
     }
 
     /// - Throws: `.damaged` unless the processed bytes are the described file.
     public func finish() throws(XFTPError) {
-        guard position == size, box.isAuthentic(tag), digest.finalize() == expectedDigest else {
+        guard position == size, box.isAuthentic(tag), digest.map({ $0.finalize() == expectedDigest }) ?? true
+        else {
             throw XFTPError(
                 .damaged, "Each chunk is valid, but together they are not the file that was sent."
             )
