@@ -1,9 +1,9 @@
 import Cryptography
 import Glibc
 
-/// The cryptography for the bytes of a file that is read from front to end, measured alone: of the wire, of the file,
-/// and of the stored CryptoFile. Follows the code: TLS, `ChunkSink`, `CachedStream`, `PassWork`, `BlockTags`.
-/// Sequential bytes are not sealed into the cache.
+/// The cryptography for the bytes of a file that is read from front to end, measured alone: of the wire and of the file,
+/// which is kept as it came. Follows the code: TLS, `ChunkSink`, `CachedStream`, `StorageWork`, `BlockTags`. Sequential
+/// bytes are not sealed into the cache.
 enum Primitives {
     static let name = "its cryptography alone"
 
@@ -19,20 +19,16 @@ enum Primitives {
         var box = try StreamBox(
             key: [UInt8](repeating: 1, count: StreamBox.keyLength),
             nonce: [UInt8](repeating: 2, count: StreamBox.nonceLength))
-        var (chunkDigest, fileDigest) = (SHA256(), SHA512())
+        var chunkDigest = SHA256()
         let record = TLSRecordWork()
         return time {
             // On the wire: TLS, the key agreed on by relay and recipient, and the chunk's digest.
             record.open(buffer)
             box.open(buffer)
             chunkDigest.update(UnsafeRawBufferPointer(buffer))
-            // For the reader: the file's own key.
+            // For the reader, and the tag of the whole file: the file's own key.
             box.transform(buffer, at: 0)
-            // For the whole file: decryption, its digest and tag, and the key of the stored copy.
-            box.transform(buffer, at: 0)
-            fileDigest.update(UnsafeRawBufferPointer(buffer))
             box.authenticate(UnsafeRawBufferPointer(buffer))
-            box.seal(buffer)
             // For the stored copy: a tag of each block, and again for the read-back.
             for _ in 0..<2 {
                 var tagging = BlockTagging()
