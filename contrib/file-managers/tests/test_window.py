@@ -1,0 +1,94 @@
+"""What the window shows of what commands and mounts say."""
+
+import json
+import os
+import socket
+import sys
+import tempfile
+import threading
+import unittest
+
+FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "window")
+sys.path.insert(0, FOLDER)
+import chatfs_panel as panel  # noqa: E402
+
+
+def status(*transfers, **members):
+    return {"profile": "ada", "mountpoint": "/m", "programSocket": "/s", "transfers": list(transfers), **members}
+
+
+def transfer(state, error=None, size=1000, progress=50):
+    found = {"path": "bob/a", "state": state, "size": size, "progress": progress}
+    return found | ({"error": error} if error else {})
+
+
+class Rows(unittest.TestCase):
+    def test_quiet_mount_is_one_row(self):
+        rows = panel.rows([status()], [], "")
+        self.assertEqual([row.title for row in rows], ["ada at /m"])
+        self.assertEqual(rows[0].detail, "Everything is sent and received")
+        self.assertEqual(rows[0].actions[0].command, ("unmount", "/m"))
+
+    def test_transfers_are_summed(self):
+        row = panel.rows([status(transfer("sending"), transfer("queued", size=3000, progress=0))], [], "")[0]
+        self.assertEqual(row.detail, "2 files on the way, 500 B of 4.0 kB")
+
+    def test_stopped_files_have_what_helps(self):
+        relay = "It is on relays that would see your address: chatfs approve xftp://k@a.example:443, or not."
+        found = panel.rows([status(transfer("failed", "No relay."), transfer("remote", relay),
+                                   transfer("expired", "Gone."))], [], "")
+        self.assertEqual(found[1].actions[0].request, ("retry", {"path": "bob/a"}))
+        self.assertEqual(found[2].actions[0].request, ("approve", {"relays": ["xftp://k@a.example:443"]}))
+        self.assertEqual(found[3].actions, ())
+
+    def test_the_user_comes_first(self):
+        requests = [{"number": 3, "name": "Eve", "text": "hi"}, {"number": 4, "name": "Bob", "group": "club"}]
+        found = panel.rows([status()], requests, "The data is locked.")
+        self.assertEqual([row.title for row in found],
+                         ["Your chats are locked", "Eve wants to be your contact",
+                          "Bob invites you into the group club", "ada at /m"])
+        self.assertEqual(found[1].actions[0].command, ("accept", "3"))
+
+    def test_dead_mounts_can_be_taken_away(self):
+        row = panel.rows([{"mountpoint": "/m", "problem": "dead"}], [], "")[0]
+        self.assertEqual(row.actions[0].command, ("unmount", "/m"))
+
+    def test_without_a_mount_there_is_a_button_for_one(self):
+        self.assertEqual(panel.rows([], [], "")[0].actions[0].label, "Mount")
+
+    def test_long_lists_are_counted(self):
+        found = panel.rows([status(*[transfer("failed")] * 50)], [], "")
+        self.assertEqual((len(found), found[-1].title), (22, "30 files more"))
+
+    def test_sizes_are_rounded_as_by_the_commands(self):
+        for count, text in ((0, "0 B"), (999, "999 B"), (1000, "1.0 kB"), (999_600, "1.0 MB"), (123_456_789, "123 MB")):
+            self.assertEqual(panel.size(count), text)
+
+
+class Socket(unittest.TestCase):
+    def test_a_refusal_is_said(self):
+        with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as listener:
+            path = folder + "/s"
+            listener.bind(path)
+            listener.listen()
+            heard = []
+
+            def serve():
+                connection, _ = listener.accept()
+                with connection, connection.makefile("rwb") as lines:
+                    lines.write(b'{"chatfs":1}\n')
+                    lines.flush()
+                    heard.append(json.loads(lines.readline()))
+                    lines.write(b'{"id":1,"error":{"code":"refused","message":"No."}}\n')
+                    lines.flush()
+
+            thread = threading.Thread(target=serve)
+            thread.start()
+            self.assertEqual(panel.ask(path, "retry", {"path": "bob/a"}), "No.")
+            thread.join()
+            self.assertEqual(heard, [{"id": 1, "method": "retry", "path": "bob/a"}])
+        self.assertTrue(panel.ask("/nowhere", "retry", {}))
+
+
+if __name__ == "__main__":
+    unittest.main()

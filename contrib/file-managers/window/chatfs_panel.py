@@ -1,0 +1,167 @@
+"""What the window of ChatFS shows and does, without a toolkit: rows made of what commands and mounts say."""
+
+import json
+import socket
+import subprocess
+from typing import NamedTuple
+
+# Of a line of a mount, in bytes; seconds that a mount or a command may take.
+LIMIT = 1 << 20
+PATIENCE = 20
+# Files that stopped which are shown of a mount.
+MOST = 20
+MOVING = ("queued", "sending", "receiving")
+
+
+class Action(NamedTuple):
+    """What a button does: a command, or a request to the socket of a mount."""
+    label: str
+    command: tuple = ()
+    socket: str = ""
+    request: tuple = ()
+
+
+class Row(NamedTuple):
+    title: str
+    detail: str
+    actions: tuple = ()
+
+
+def size(count):
+    """1234567 is 1.2 MB, as the commands write it."""
+    if count < 1000:
+        return f"{count} B"
+    for unit in ("kB", "MB", "GB", "TB"):
+        count /= 1000
+        if count < 999.5 or unit == "TB":
+            return f"{count:.1f} {unit}" if count < 99.95 else f"{count:.0f} {unit}"
+
+
+def files(number):
+    return "1 file" if number == 1 else f"{number} files"
+
+
+def totals(transfers):
+    moving = [transfer for transfer in transfers if transfer["state"] in MOVING]
+    if not moving:
+        return "Everything is sent and received"
+    done = sum(transfer["size"] * transfer["progress"] // 100 for transfer in moving)
+    whole = sum(transfer["size"] for transfer in moving)
+    return f"{files(len(moving))} on the way, {size(done)} of {size(whole)}"
+
+
+def mount_rows(status):
+    """Of one object of 'chatfs status --json'."""
+    place = status["mountpoint"]
+    if "problem" in status:
+        actions = (Action("Take Away", ("unmount", place)),) if status["problem"] == "dead" else ()
+        words = {"dead": "Its process has ended", "silent": "It does not answer"}
+        return [Row(place, words.get(status["problem"], "It cannot be asked"), actions)]
+    transfers = status.get("transfers", [])
+    detail = status.get("coreProblem") or totals(transfers)
+    if status.get("suspended") == "user":
+        detail = "Suspended"
+        actions = (Action("Resume", ("resume", place)),)
+    else:
+        actions = (Action("Unmount", ("unmount", place)),)
+    rows = [Row(f"{status['profile']} at {place}", detail, actions)]
+    stopped = [transfer for transfer in transfers if transfer["state"] not in MOVING]
+    for transfer in stopped[:MOST]:
+        rows.append(Row(transfer["path"], transfer.get("error") or transfer["state"],
+                        transfer_actions(transfer, status.get("programSocket", ""))))
+    if len(stopped) > MOST:
+        rows.append(Row(f"{files(len(stopped) - MOST)} more", "They stopped too"))
+    return rows
+
+
+def transfer_actions(transfer, path):
+    """What the socket of the mount at 'path' can do about a file that stopped."""
+    if not path:
+        return ()
+    relays = [word.rstrip(",;.") for word in (transfer.get("error") or "").split() if word.startswith("xftp://")]
+    if relays and transfer["state"] == "remote":
+        return (Action("Approve Relays", socket=path, request=("approve", {"relays": relays})),)
+    if transfer["state"] in ("failed", "unsure", "draft", "recovered"):
+        return (Action("Send Again", socket=path, request=("retry", {"path": transfer["path"]})),)
+    return ()
+
+
+def request_row(request):
+    """Of one line of 'chatfs requests --json'."""
+    number = str(request["number"])
+    what = f"invites you into the group {request['group']}" if request.get("group") else "wants to be your contact"
+    detail = request.get("problem") or request.get("text") or ""
+    return Row(f"{request['name']} {what}", detail,
+               (Action("Accept", ("accept", number)), Action("Reject", ("reject", number))))
+
+
+def rows(statuses, requests, lock_words):
+    """All rows, the user's own turn first. 'lock_words': why the data is locked; empty if it is not."""
+    found = [Row("Your chats are locked", lock_words, (Action("Unlock…"),))] if lock_words else []
+    found += [request_row(request) for request in requests]
+    for status in statuses:
+        found += mount_rows(status)
+    if not statuses and not lock_words:
+        found.append(Row("Nothing is mounted", "Show your chats as folders", (Action("Mount"),)))
+    return found
+
+
+# --- Commands and sockets; all of them block
+
+def run(program, arguments, given=""):
+    """The exit code of a command, what it printed and its last complaint."""
+    try:
+        done = subprocess.run([program, *arguments], input=given, capture_output=True, text=True, timeout=PATIENCE)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return 1, "", str(error)
+    complaint = done.stderr.strip().splitlines()[-1:] or [""]
+    return done.returncode, done.stdout, complaint[0].removeprefix("chatfs: ")
+
+
+def ask(path, method, members):
+    """One request to a mount. The empty string, or why it was refused."""
+    try:
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(PATIENCE)
+            connection.connect(path)
+            lines = connection.makefile("rwb")
+            lines.readline(LIMIT)
+            lines.write(json.dumps({"id": 1, "method": method, **members}).encode() + b"\n")
+            lines.flush()
+            answer = json.loads(lines.readline(LIMIT))
+    except (OSError, ValueError) as error:
+        return str(error)
+    return answer.get("error", {}).get("message", "")
+
+
+def watch(path, happened):
+    """Calls 'happened' after each event of a mount, until the mount ends."""
+    try:
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(path)
+            lines = connection.makefile("rwb")
+            lines.write(b'{"id":1,"method":"subscribe"}\n')
+            lines.flush()
+            while lines.readline(LIMIT):
+                happened()
+    except OSError:
+        pass
+    happened()
+
+
+def collect(program):
+    """What there is at this moment: rows, and the sockets of all mounts."""
+    _, output, _ = run(program, ["status", "--json"])
+    try:
+        statuses = json.loads(output) if output.strip() else []
+    except ValueError:
+        statuses = []
+    code, _, complaint = run(program, ["profile", "list"])
+    lock_words = complaint if code not in (0, 1) else ""
+    requests = []
+    for status in statuses:
+        if "problem" not in status:
+            _, output, _ = run(program, ["requests", "--json", "--mount", status["mountpoint"]])
+            requests += [json.loads(line) for line in output.splitlines() if line.startswith("{")]
+    sockets = [status["programSocket"] for status in statuses if status.get("programSocket")]
+    return rows(statuses, requests, lock_words), sockets
