@@ -47,6 +47,21 @@ struct PrepareTests {
         #expect(asked.last?.hasSuffix("install libfuse3-dev libcurl libxml2") == true)
     }
 
+    @Test func toolchainMayLackLibrariesUntilTheyAreInstalled() async throws {
+        let folder = try TemporaryFolder()
+        try folder.write(
+            Array("#!/bin/sh\n[ -e \(folder.path("library")) ] && echo 'Swift version 6.3.1'\n".utf8),
+            to: "swift")
+        chmod(folder.path("swift"), 0o755)
+        let outcome = try await Shell.script(
+            """
+            PATH=\(folder.path):$PATH; . \(Self.root)/contrib/prepare
+            need_packages() { touch '\(folder.path("library"))'; }
+            need_swift
+            """)
+        #expect(outcome.succeeded, "\(outcome.errors)")
+    }
+
     /// Requests the toolchain if `swift --version` prints `version`; nil for none.
     private func findSwift(_ version: String?, candidate: String) async throws -> Shell.Outcome {
         let folder = try TemporaryFolder()
