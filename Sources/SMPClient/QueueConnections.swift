@@ -167,6 +167,11 @@ public final class QueueConnections: QueueServers {
     /// The servers with requests or subscriptions.
     var serverCount: Int { state.withLock { $0.connections.count } }
 
+    /// The number of connected servers.
+    public var establishedCount: Int {
+        state.withLock { Array($0.connections.values) }.count { $0.isEstablished }
+    }
+
     // MARK: Life cycle
 
     /// Closes all connections and opens none until `resume`; requests wait. Listeners get `disconnected`, and

@@ -30,7 +30,9 @@ import Testing
         let moving = #"{"path":"bob/a","state":"sending","progress":7,"size":1000}"#
         let stopped = #"{"path":"bob/b","state":"failed","progress":0,"size":1,"error":"no relay"}"#
         let text = lines([try mount(#""transfers":[\#(moving),\#(stopped)]"#)])
-        #expect(text.contains("ann at /c: 1 file on its way (1.0 kB)") && text.contains("sending 7 %  bob/a"))
+        #expect(
+            text.contains("ann at /c: 1 file on its way, 70 B of 1.0 kB (7 %)")
+                && text.contains("sending 7 %  bob/a"))
         #expect(text.contains("Waits for you:\n  /c/bob/b: no relay"), "\(text)")
     }
 

@@ -15,6 +15,8 @@ public struct NetworkWaiting: Sendable, Hashable {
     }
 
     public var outages: [Outage] = []
+    /// The number of connected messaging servers.
+    public var connections = 0
     /// Messaging servers inside this machine's own network, named by other people, that wait for approval.
     public var refused: [ServerAddress] = []
     /// Number of waiting messages by chat. Chats without any are omitted.
@@ -40,6 +42,7 @@ extension People {
                 server: "\($0.server.hosts.first ?? "?"):\($0.server.port)", since: $0.since,
                 problem: $0.problem)
         }
+        waiting.connections = agent?.connections() ?? 0
         var counts: [ConnectionID: Int] = [:]
         var inviting: [ConnectionID] = []
         if let agent {

@@ -24,6 +24,8 @@ struct ProfileAgent: Sendable {
         () async throws(AgentError) in [:]
     }
     var outages: @Sendable () -> [ServerOutage] = { [] }
+    /// How many messaging servers are connected.
+    var connections: @Sendable () -> Int = { 0 }
 
     /// State that the application keeps for the agent between runs.
     struct Past: Sendable {
@@ -80,6 +82,7 @@ extension ProfileAgent {
         }
         waiting = { () async throws(AgentError) in try await agent.waitingMessageCounts() }
         outages = { connections.outages }
+        self.connections = { connections.establishedCount }
         stop = {
             await agent.stop()
             await connections.close()

@@ -108,6 +108,20 @@ public struct MountStatus: Codable, Sendable {
         public init(folder: String, free: UInt64) { (self.folder, self.free) = (folder, free) }
     }
 
+    /// Room for decrypted blocks and for received files.
+    public struct Room: Codable, Hashable, Sendable {
+        /// Free bytes of the disk of the data directory.
+        public var data: UInt64
+        /// Free bytes of the disk of the cache; nil if the cache is in memory.
+        public var cache: UInt64?
+        /// The most bytes in the cache; nil without a limit.
+        public var cacheLimit: UInt64?
+
+        public init(data: UInt64, cache: UInt64?, cacheLimit: UInt64?) {
+            (self.data, self.cache, self.cacheLimit) = (data, cache, cacheLimit)
+        }
+    }
+
     public var profile: String
     public var mountpoint: String
     /// Directory of the control socket.
@@ -145,6 +159,10 @@ public struct MountStatus: Codable, Sendable {
     public var waiting: Waiting?
     /// nil if there is room.
     public var fullDisk: FullDisk?
+    /// nil if the disks cannot be asked.
+    public var room: Room?
+    /// How many messaging servers are connected; nil if an official core has the connections.
+    public var connections: Int?
 
     /// Indented JSON in UTF-8.
     var encoded: [UInt8] {

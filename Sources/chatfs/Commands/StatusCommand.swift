@@ -1,6 +1,8 @@
 import Base
 import CommandLineKit
 import Desktop
+import FileSystem
+import Glibc
 import Posix
 
 /// `chatfs status`: what is mounted, and what is on its way.
@@ -9,7 +11,7 @@ enum StatusCommand {
         "status", "Show what is mounted and what is on its way.",
         discussion: """
             Lists each mount with the files that are being sent or received, wait, or could not go, and \
-            why. With --json it prints the mount's own .chatfs/status.json; without MOUNTPOINT an array of them, \
+            why, with totals: files, bytes, rate and time left, connections, and room on the disks. With --json it prints the mount's own .chatfs/status.json; without MOUNTPOINT an array of them, \
             in which a mount that does not answer has only its mountpoint and a problem.
 
             With --watch it prints the status again whenever something changes, at most once a second, until Ctrl-C, \
@@ -64,7 +66,8 @@ enum StatusCommand {
             if isForPrograms {
                 objects.append(json(answer, of: mounted))
             } else if case .status(let bytes) = answer {
-                for line in StatusLines.lines(bytes, of: mounted) {
+                let (latest, rate) = await measured(bytes, of: mounted)
+                for line in StatusLines.lines(latest, of: mounted, rate: rate) {
                     Terminal.print(PrintableText.escaping(line))
                 }
             }
@@ -76,6 +79,24 @@ enum StatusCommand {
             Terminal.print("Nothing is mounted.")
         }
         if isUnwell { throw ExitCode.failure }
+    }
+
+    /// The status a second later, with the rate of that second. On a terminal only, and only while bytes are moving.
+    private static func measured(
+        _ bytes: [UInt8], of mounted: Mounted
+    ) async -> (bytes: [UInt8], rate: UInt64?) {
+        guard Terminal.isTerminal(STDOUT_FILENO), let first = MountStatus.decoded(bytes),
+            first.transfers.contains(where: { ["sending", "receiving"].contains($0.state) })
+        else { return (bytes, nil) }
+        var rate = TransferRate()
+        let beginning = ContinuousClock.now
+        _ = rate.add(first.transfers, at: .zero)
+        try? await Task.sleep(for: .seconds(1))
+        guard case .status(let latest) = await mounted.answer(), let second = MountStatus.decoded(latest)
+        else {
+            return (bytes, nil)
+        }
+        return (latest, rate.add(second.transfers, at: ContinuousClock.now - beginning))
     }
 
     private static func complaint(_ answer: Mounted.Answer, _ mounted: Mounted) -> String? {

@@ -73,6 +73,12 @@ struct MountServices: Sendable {
                 MountStatus.Verification(ofProfileFolder: folder)
             }
         }
+        let (cacheDisk, hydration) = (parts.cache.directory, settings.hydration)
+        fileSystem.completeStatus { status in
+            status.room = await ThreadPool.shared.run {
+                MountStatus.Room(data: folder, cache: cacheDisk, hydration)
+            }
+        }
         self.keeping = keeping
         self.system = system
         self.suspension = suspension

@@ -3,6 +3,7 @@ import Desktop
 import EmbeddedCore
 import FileSystem
 import Glibc
+import Hydration
 import Posix
 
 extension MountedCore {
@@ -14,7 +15,9 @@ extension MountedCore {
         status.fullDisk = await ThreadPool.shared.run { [folder] in MountStatus.FullDisk(of: folder) }
         guard let waiting else { return }
         do throws(ChatError) {
-            let found = MountStatus.Waiting(try await waiting(), folderName: folderName)
+            let network = try await waiting()
+            status.connections = network.connections
+            let found = MountStatus.Waiting(network, folderName: folderName)
             status.waiting = found.isEmpty ? nil : found
         } catch {
             Log("mount").warning("what waits is not in the status: \(error.sentence)")
@@ -40,6 +43,21 @@ extension MountStatus.FullDisk {
             return nil
         }
         self.init(folder: folder, free: free)
+    }
+}
+
+extension MountStatus.Room {
+    /// Nil where the disk of the data directory cannot be asked. Blocks.
+    /// - Parameters:
+    ///   - data: the profile's folder.
+    ///   - cache: the folder of decrypted blocks.
+    init?(data: String, cache: OpenFile, _ settings: HydrationSettings) {
+        guard let free = try? OpenFile(data, flags: O_RDONLY).availableBytes() else { return nil }
+        let spare: UInt64? = if settings.cacheMode == .memory { nil } else { try? cache.availableBytes() }
+        // What has to stay free is no room.
+        self.init(
+            data: free, cache: spare.map { $0 - min($0, settings.minimumFree) },
+            cacheLimit: settings.cacheLimit)
     }
 }
 

@@ -64,22 +64,14 @@ struct Overview {
                 mount.isDead ? "\(mount.mountpoint): its process has died" : "\(mount.mountpoint): no answer"
             ]
         }
-        let moving = status.transfers.filter(Self.isMoving)
-        let bytes = ByteCount.rounded(moving.lazy.map(\.size).saturatingSum)
-        let head =
-            moving.isEmpty
-            ? "nothing on its way"
-            : "\(moving.count) file\(moving.count == 1 ? "" : "s") on \(moving.count == 1 ? "its" : "their") way (\(bytes))"
+        let moving = status.transfers.filter(StatusTotals.isMoving)
+        let head = StatusTotals(status).line(rate: nil)
         let lines = moving.prefix(Self.most).map { transfer in
             "  \(transfer.state) \(transfer.progress) %  \(transfer.path)"
         }
         let more = moving.count - lines.count
         return ["\(status.profile) at \(mount.mountpoint): \(head)"] + lines
             + (more > 0 ? ["  and \(more) more: 'chatfs status'"] : [])
-    }
-
-    private static func isMoving(_ transfer: MountStatus.Transfer) -> Bool {
-        ["queued", "sending", "receiving"].contains(transfer.state)
     }
 
     private func todo(_ mount: Mount) -> [String] {
@@ -103,7 +95,7 @@ struct Overview {
             for server in waiting.servers { lines.append("\(server.server): \(server.problem)") }
         }
         for chat in status.changedKeys ?? [] { lines.append("\(chat.chat): \(chat.problem)") }
-        let held = status.transfers.filter { !Self.isMoving($0) }
+        let held = status.transfers.filter { !StatusTotals.isMoving($0) }
         for transfer in held.prefix(Self.most) {
             lines.append("\(place)/\(transfer.path): \(transfer.error ?? transfer.state)")
         }

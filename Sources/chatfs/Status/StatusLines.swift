@@ -7,8 +7,10 @@ import Keeping
 /// The status of a mount as text.
 enum StatusLines {
     /// What a mount is and does, then its transfers; the first line names it.
-    /// - Parameter bytes: its `status.json`.
-    static func lines(_ bytes: [UInt8], of mounted: Mounted) -> [String] {
+    /// - Parameters:
+    ///   - bytes: its `status.json`.
+    ///   - rate: of its transfers, bytes per second; nil if unknown.
+    static func lines(_ bytes: [UInt8], of mounted: Mounted, rate: UInt64? = nil) -> [String] {
         guard let status = MountStatus.decoded(bytes) else {
             return ["\(mounted.mountpoint): of another version of ChatFS"]
         }
@@ -28,10 +30,29 @@ enum StatusLines {
         let silent = ((status.changedKeys ?? []) + (status.silentChats ?? [])).map {
             "  \($0.chat): \($0.problem)"
         }
-        return [head] + [core, fullDisk(status.fullDisk), suspended, kernel, callers].compactMap { $0 }
+        let totals = "  " + StatusTotals(status).line(rate: rate)
+        return [head, totals]
+            + [
+                core, fullDisk(status.fullDisk), suspended, connections(status), room(status.room), kernel,
+                callers,
+            ].compactMap { $0 }
             + WaitingWords.lines(status.waiting) + silent
             + keeping(status.keeping)
             + verification(status.verified) + status.transfers.map(line)
+    }
+
+    /// nil if an official core has the connections, or the user has suspended them.
+    private static func connections(_ status: MountStatus) -> String? {
+        guard let connected = status.connections, status.suspended == nil else { return nil }
+        let lost = status.waiting?.servers.count ?? 0
+        return "  \(count(connected, "messaging server")) connected" + (lost == 0 ? "" : ", \(lost) away")
+    }
+
+    private static func room(_ room: MountStatus.Room?) -> String? {
+        guard let room else { return nil }
+        let limit = room.cacheLimit.map { " (at most \(ByteCount.rounded($0)) of it)" } ?? ""
+        let cache = room.cache.map { ", \(ByteCount.rounded($0)) for the cache\(limit)" } ?? ""
+        return "  room: \(ByteCount.rounded(room.data)) for files\(cache)"
     }
 
     private static func fullDisk(_ disk: MountStatus.FullDisk?) -> String? {

@@ -30,6 +30,8 @@ struct StatusWatch: Sendable {
     /// - Throws: `ExitCode` when it is to stop.
     func run() async throws {
         var open: [(mounted: Mounted, client: ProgramClient)] = []
+        var rates: [Mounted: TransferRate] = [:]
+        let beginning = ContinuousClock.now
         for mounted in mounts {
             let client = try await ProgramConnection.client(of: mounted)
             try await ThreadPool.shared.run { try client.subscribe() }
@@ -44,7 +46,13 @@ struct StatusWatch: Sendable {
             for one in ended { tellEnd(of: one.mounted) }
             open.removeAll { one in ended.contains { $0.mounted == one.mounted } }
             guard !open.isEmpty else { return }
-            try show(shown)
+            let time = ContinuousClock.now - beginning
+            var shownRates: [Mounted: UInt64] = [:]
+            for (mounted, bytes) in shown {
+                let transfers = MountStatus.decoded(bytes)?.transfers ?? []
+                shownRates[mounted] = rates[mounted, default: TransferRate()].add(transfers, at: time)
+            }
+            try show(shown, shownRates)
             guard let gone = try await change(in: open) else {
                 if !stop.isRequested { return }
                 throw ExitCode(128 + (await stop.wait()))
@@ -86,14 +94,18 @@ struct StatusWatch: Sendable {
         }
     }
 
-    private func show(_ shown: [(mounted: Mounted, bytes: [UInt8])]) throws {
+    private func show(
+        _ shown: [(mounted: Mounted, bytes: [UInt8])], _ rates: [Mounted: UInt64]
+    ) throws {
         if isForPrograms {
             for (_, bytes) in shown {
                 try Terminal.show(try MountStatus.decoded(bytes).map(JSONLine.encoded) ?? "{}")
             }
             return
         }
-        let blocks = shown.map { StatusLines.lines($0.bytes, of: $0.mounted).map(PrintableText.escaping) }
+        let blocks = shown.map {
+            StatusLines.lines($0.bytes, of: $0.mounted, rate: rates[$0.mounted]).map(PrintableText.escaping)
+        }
         guard Terminal.canRedraw(STDOUT_FILENO) else {
             for line in blocks.joined() { try Terminal.show(line) }
             return try Terminal.show("")
