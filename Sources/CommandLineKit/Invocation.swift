@@ -24,6 +24,9 @@ public struct Invocation: Sendable {
         return result
     }
 
+    /// The values of all given options; "" for a flag.
+    public var given: [String: [String]] { options }
+
     /// Returns true if the flag was given.
     public func has(_ flag: String) -> Bool {
         precondition(option(flag).type == nil, "--\(flag) has a value")

@@ -34,6 +34,24 @@ public struct ConfigurationFile: Sendable {
         }
     }
 
+    /// Appends text to the file, and creates it if it is missing. A reader sees the old file or the new one. Blocks.
+    ///
+    /// - Throws: `syntax` or `content` if the file would not be valid; then it is unchanged. `storage`, `access`.
+    public func append(_ text: String, checkedBy reader: ConfigurationReader) throws(ConfigurationError) {
+        var bytes = try contents() ?? []
+        if let last = bytes.last, last != UInt8(ascii: "\n") { bytes.append(UInt8(ascii: "\n")) }
+        if !bytes.isEmpty { bytes.append(UInt8(ascii: "\n")) }
+        bytes += Array(text.utf8)
+        _ = try reader.read(bytes)
+        try createIfMissing(example: "")
+        do throws(SystemError) {
+            try PrivateFolder.write(
+                bytes, to: path.lastPathName ?? path, in: OpenFile(path.parentPath, flags: O_RDONLY))
+        } catch {
+            throw ConfigurationError(.storage, "Could not change \(path).", cause: error)
+        }
+    }
+
     /// Creates the file, readable for its user alone, with its folder. Blocks.
     ///
     /// - Throws: `storage`.

@@ -53,6 +53,7 @@ enum ChatFS {
             LinkCommand.command,
             CryptoFileCommand.command,
             ConfigCommand.command,
+            ServiceCommand.command.suggested(for: "systemd", "autostart", "login"),
             StorageCommand.command,
             VerifyCommand.command,
             ExportCommand.command,

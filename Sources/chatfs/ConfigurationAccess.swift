@@ -14,10 +14,14 @@ enum ConfigurationAccess {
     /// Reads the file. Blocks.
     /// - Parameter options: Options of `chatfs mount`.
     static func read(options: [Option]) throws(ConfigurationError) -> Configuration {
-        try file.read(
-            with: ConfigurationReader(
-                mountOptions: options.filter { !onlyOnCommandLine.contains($0.name) },
-                chatOptions: KeepCommand.rules, home: variable("HOME") ?? "/"))
+        try file.read(with: reader(options))
+    }
+
+    /// - Parameter options: those of `chatfs mount`.
+    static func reader(_ options: [Option]) -> ConfigurationReader {
+        ConfigurationReader(
+            mountOptions: options.filter { !onlyOnCommandLine.contains($0.name) },
+            chatOptions: KeepCommand.rules, home: variable("HOME") ?? "/")
     }
 
     static let example = """
@@ -34,9 +38,9 @@ enum ConfigurationAccess {
         """
 
     /// Descriptors belong to one process, confirmations to one moment.
-    private static let onlyOnCommandLine = [
+    static let onlyOnCommandLine = [
         "passphrase-fd", "key-fd", "recovery-code-fd", "database-passphrase-fd", "confirm-migration",
-        "background",
+        "background", "save",
     ]
 
     private static func variable(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }

@@ -34,6 +34,21 @@ import Testing
         #expect(try file.read(with: reader).mounts.isEmpty)
     }
 
+    @Test func appendedTablesAreChecked() throws {
+        try file.append("[mounts.a]\nmountpoint = \"/a\"\n", checkedBy: reader)
+        try file.append("[mounts.b]\nmountpoint = \"/b\"\n", checkedBy: reader)
+        #expect(try file.read(with: reader).mounts.map(\.name) == ["a", "b"])
+        for text in [
+            "[mounts.a]\nmountpoint = \"/c\"\n", "[mounts.c]\nmountpoint = \"/a\"\n", "[mounts.c]\n",
+        ] {
+            #expect(throws: ConfigurationError.self) { try file.append(text, checkedBy: reader) }
+        }
+        let text = try OpenFile(file.path, flags: O_RDONLY).readAll(limit: 1000)
+        #expect(
+            String(decoding: text, as: UTF8.self)
+                == "[mounts.a]\nmountpoint = \"/a\"\n\n[mounts.b]\nmountpoint = \"/b\"\n")
+    }
+
     @Test func fileThatOthersCanWriteIsRefused() throws {
         try file.createIfMissing(example: "")
         #expect(chmod(file.path, 0o620) == 0)

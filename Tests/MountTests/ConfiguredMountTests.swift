@@ -47,6 +47,58 @@ struct ConfiguredMountTests {
         #expect(!again.succeeded && again.errors.contains("nobody"), "\(again.errors)")
     }
 
+    @Test("a service reports readiness, status and life")
+    func service() async throws {
+        let mounts = try await CopyStage.start()
+        var environment = try Self.configure(
+            mounts,
+            """
+            [mounts.ours]
+            mountpoint = "\(mounts.folder.path("a"))"
+            cache-dir = "\(mounts.folder.path("cache"))"
+            data = "\(mounts.folder.path("data"))"
+            profile = "alice"
+            """)
+        let manager = try DatagramListener(path: mounts.folder.path("notify"))
+        environment["NOTIFY_SOCKET"] = manager.path
+        environment["WATCHDOG_USEC"] = "200000"
+        let daemon = try await ChatFSProcess.start(["mount", "ours"], environment: environment)
+        defer { daemon.send(SIGKILL) }
+        var said = ""
+        try await wait(until: "the service lives") {
+            said += manager.all()
+            return said.matches(of: /WATCHDOG=1/).count > 2
+        }
+        #expect(said.hasPrefix("READY=1\n"))
+        #expect(said.contains("STATUS=alice at \(mounts.folder.path("a")): nothing on its way\n"), "\(said)")
+        #expect(try await daemon.terminate() == .code(0))
+        #expect(manager.all().contains("STOPPING=1\n"))
+    }
+
+    @Test("--save stores options as a mount")
+    func saved() async throws {
+        let mounts = try await CopyStage.start()
+        let environment = try Self.configure(mounts, "# mine")
+        let options = [
+            "--profile", "alice", "--data", mounts.folder.path("data"), "--cache-dir",
+            mounts.folder.path("cache"),
+            "--folders", "refuse", "--no-finish",
+        ]
+        let daemon = try await ChatFSProcess.start(
+            ["mount", mounts.folder.path("a"), "--save", "ours"] + options, environment: environment)
+        defer { daemon.send(SIGKILL) }
+        try await daemon.line("that it is mounted", within: .seconds(60)) { $0.contains("is mounted at") }
+        #expect(try await daemon.terminate() == .code(0))
+        let shown = try await ChatFSProcess.run(["config", "show", "ours"], environment: environment)
+        for line in ["profile = \"alice\"", "folders = \"refuse\"", "no-finish = true"] {
+            #expect(shown.output.contains(line + "\n"), "\(shown.output)")
+        }
+        #expect(!shown.output.contains("save"))
+        let again = try await ChatFSProcess.run(
+            ["mount", mounts.folder.path("b"), "--save", "ours"] + options, environment: environment)
+        #expect(!again.succeeded && again.errors.contains("was not saved"), "\(again.errors)")
+    }
+
     @Test("an error names its line before the mount")
     func mistake() async throws {
         let mounts = try await CopyStage.start(encrypted: false)

@@ -1,4 +1,5 @@
 import CommandLineKit
+import Configuration
 import Desktop
 import EmbeddedCore
 import Posix
@@ -11,7 +12,8 @@ enum CompleteCommand {
         "complete", "Print names for completion scripts.", section: CommandSection.other,
         arguments: [
             Argument(
-                "LIST", .choice(["profiles", "chats", "mountpoints", "relays", "commands"]), "Which names."),
+                "LIST", .choice(["profiles", "chats", "mountpoints", "mounts", "relays", "commands"]),
+                "Which names."),
             Argument("WORD", .text, count: .any, "The words that stand before."),
         ],
         isHidden: true
@@ -45,6 +47,9 @@ enum CompleteCommand {
 
     private static func found(_ list: String, _ line: Line) throws -> [String] {
         if list == "mountpoints" { return try Mounted.all().map(\.mountpoint) }
+        if list == "mounts" {
+            return try ConfigurationAccess.read(options: MountCommand.command.options).mounts.map(\.name)
+        }
         let path = line.value(of: "data").map(AbsolutePath.of) ?? DataDirectory.defaultPath()
         let access = DirectoryAccess(path: path, ways: .quiet)
         guard try access.folder.condition != .new else { return [] }

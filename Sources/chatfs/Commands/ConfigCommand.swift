@@ -35,14 +35,17 @@ enum ConfigCommand {
             Command(
                 "show", "Print the options of each mount after all places were combined.",
                 arguments: [
-                    Argument("NAME", .text, count: .optional, "A mount of the file; else all of them.")
+                    Argument(
+                        "NAME", .listed("mounts"), count: .optional, "A mount of the file; else all of them.")
                 ],
                 options: [.flag("json", "Print a JSON object for each mount, a line each.")]
             ) { invocation in
                 let configuration = try await read()
                 for mount in try mounts(of: configuration, named: invocation.optionalArgument("NAME")) {
                     let shown = ShownMount(mount, options: configuration.options(of: mount))
-                    let lines = invocation.has("json") ? [try JSONLine.encoded(shown)] : shown.lines
+                    let lines =
+                        invocation.has("json")
+                        ? [try JSONLine.encoded(shown)] : shown.lines(MountCommand.command.options)
                     for line in lines { Terminal.print(PrintableText.escaping(line)) }
                 }
             },
@@ -93,53 +96,5 @@ enum ConfigCommand {
             throw Refusal("The editor failed; set $EDITOR to the one that you use.")
         }
         _ = try await read()
-    }
-}
-
-// MARK: - Show
-
-/// A mount with the effective options of `chatfs mount`.
-private struct ShownMount: Encodable {
-    var name: String
-    var mountpoint: String
-    var options: [String: [String]]
-    var chats: [String: [String: String]]
-
-    init(_ mount: Configuration.Mount, options: [String: [String]]) {
-        (name, mountpoint, self.options) = (mount.name, mount.mountpoint, options)
-        chats = Dictionary(mount.chats.map { ($0.name, $0.rules) }) { first, _ in first }
-    }
-
-    /// The lines of the mount's table in the file.
-    var lines: [String] {
-        var lines = ["[mounts.\(TOMLText.key(name))]", "mountpoint = \(TOMLText.string(mountpoint))"]
-        for (option, values) in options.sorted(by: { $0.key < $1.key }) {
-            lines.append("\(option) = \(Self.text(of: values, option: option))")
-        }
-        for (chat, rules) in chats.sorted(by: { $0.key < $1.key }) {
-            lines.append("[mounts.\(TOMLText.key(name)).chats.\(TOMLText.key(chat))]")
-            for (rule, value) in rules.sorted(by: { $0.key < $1.key }) {
-                lines.append("\(rule) = \(value)")
-            }
-        }
-        return lines
-    }
-
-    private static func text(of values: [String], option name: String) -> String {
-        guard let option = MountCommand.command.options.first(where: { $0.name == name }), option.type != nil
-        else { return "true" }
-        let values = values.map(TOMLText.string)
-        return option.repeats ? "[\(values.joined(separator: ", "))]" : values.joined()
-    }
-}
-
-extension Configuration.Chat {
-    /// The rules as text of the file, by key.
-    fileprivate var rules: [String: String] {
-        var rules = Dictionary(keep.map { ($0 == "what" ? "keep" : $0, TOMLText.string($1)) }) { first, _ in
-            first
-        }
-        if let isMuted { rules["mute"] = String(isMuted) }
-        return rules
     }
 }

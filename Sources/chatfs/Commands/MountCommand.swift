@@ -103,11 +103,18 @@ enum MountCommand {
                 "silence", named: "KIND", .choice(NotificationSubject.allCases.map(\.rawValue)),
                 repeats: true,
                 "A kind of notification that is not shown; what arrived is counted all the same."),
+            .value(
+                "save", named: "NAME", .text,
+                "Add this mount and the options given here to the configuration; 'chatfs mount NAME' repeats them."
+            ),
             .flag("background", "Return when the folder is ready, and stay mounted."),
             CommonOptions.noEncryption,
         ] + CommonOptions.directory,
         examples: [
             Example("chatfs mount ~/Chats", "The only profile there is."),
+            Example(
+                "chatfs mount ~/Chats --folders archive --save home",
+                "Remember the options as the mount home."),
             Example("chatfs mount home", "As the configuration says; see 'chatfs help config'."),
             Example(
                 "chatfs mount ~/Chats --profile alice --relay xftp://…@relay.example.org --background",
@@ -128,6 +135,9 @@ enum MountCommand {
         let mask = ProcessHardening.apply()
         ProcessHardening.allowManyOpenFiles()
         var chosen = try make()
+        if let name = invocation.value(of: "save") {
+            try SavedMount(name, invocation, at: chosen.mountpoint).add()
+        }
         // The owner can always read.
         chosen.entryPermissions = UInt16(0o666 & ~mask) | 0o600
         if invocation.has("background") { chosen.directory = try chosen.directory.askedBeforehand() }
@@ -157,7 +167,13 @@ enum MountCommand {
             } else {
                 Terminal.print("\(mount.profileName) is mounted at \(mount.mountpoint)")
             }
-            await mount.serve(until: invocation.stop)
+            guard !invocation.has("background"), let service = ServiceSocket.ofEnvironment() else {
+                return await mount.serve(until: invocation.stop)
+            }
+            let report = ServiceReport(service)
+            let reporting = report.begin { await mount.status() }
+            await mount.serve(until: invocation.stop, whenLeaving: report.leave)
+            reporting.cancel()
         }
     }
 

@@ -100,11 +100,17 @@ final class MountedProfile: Sendable {
         ended.request()
     }
 
+    /// Returns the present state of the mount.
+    func status() async -> MountStatus { await parts.fileSystem.status() }
+
     /// Serves until an unmount or a stop request, then shuts down: queues closed drafts, stops downloads, removes the
     /// cache and releases the profile.
-    func serve(until stop: StopRequest) async {
+    ///
+    /// - Parameter whenLeaving: Called once, before the shutdown.
+    func serve(until stop: StopRequest, whenLeaving: () -> Void = {}) async {
         let watch = await ThreadPool.shared.run { [session, left] in watchMount(of: session, left: left) }
         await Self.first(of: stop, left, ended)
+        whenLeaving()
         session.stopTellingWatchers()
         parts.core.announceEnd()
         services.stopListening()

@@ -1,0 +1,204 @@
+import Base
+import CommandLineKit
+import Configuration
+import Posix
+
+/// `chatfs service`: mounts of the configuration as units of this user's systemd.
+enum ServiceCommand {
+    static let command = Command(
+        "service", "Have systemd mount at every login.",
+        discussion: """
+            Each mount of the configuration ('chatfs help config') can be a unit of systemd, chatfs@NAME.service. It starts \
+            at login and ends at logout; a mount that dies or hangs is started again. Without NAME these commands \
+            mean all mounts of the configuration. Units of a user end with the last session, unless 'loginctl enable-linger' \
+            keeps them. Nobody can be asked for a passphrase there: the keyring, 'chatfs unlock' or a credential \
+            unlocks the data.
+
+            Without systemd, 'chatfs mount NAME --background' does the same for one session.
+            """,
+        section: CommandSection.daily,
+        examples: [
+            Example("chatfs service install home", "Mount it now and at every login."),
+            Example("chatfs service status", "All of them."),
+        ],
+        subcommands: [
+            Command(
+                "install", "Enable the units of mounts, and start them.",
+                discussion: """
+                    Writes chatfs@.service into ${XDG_CONFIG_HOME:-~/.config}/systemd/user if no package has brought it.
+                    """,
+                arguments: [name], options: [.flag("no-start", "From the next login on only.")]
+            ) { invocation in
+                try await install(chosen(invocation, isConfigured: true), starts: !invocation.has("no-start"))
+            },
+            Command(
+                "uninstall", "Disable the units of mounts, and end them.",
+                discussion: "Names each thing that it removes. Data and configuration stay.",
+                arguments: [name]
+            ) { try await uninstall(chosen($0)) },
+            Command("start", "Start the units of mounts.", arguments: [name]) {
+                try await start(chosen($0), with: .found())
+            },
+            Command("stop", "End the units of mounts.", arguments: [name]) { invocation in
+                let services = try await UserServices.found()
+                for mount in try await chosen(invocation) {
+                    try await services.carryOut(["stop", ServiceUnit.name(of: mount)])
+                    Terminal.print(PrintableText.escaping("\(mount): not mounted"))
+                }
+            },
+            Command(
+                "status", "Show what the units of mounts do.",
+                discussion: "Ends with 1 if one has failed.", arguments: [name], options: [ProgramAsking.json]
+            ) { try await show(chosen($0), isForPrograms: $0.has("json")) },
+            Command(
+                "logs", "Print what mounts wrote to the journal.", arguments: [name],
+                options: [
+                    .flag("follow", short: "f", "Go on with new lines until Ctrl-C."),
+                    .value(
+                        "lines", short: "n", named: "COUNT", .integer(1...1_000_000), default: "50",
+                        "How many of the last lines."),
+                ]
+            ) { try await logs(chosen($0), lines: $0["lines"] ?? "50", follows: $0.has("follow")) },
+        ])
+
+    private static let name = Argument(
+        "NAME", .listed("mounts"), count: .optional, "A mount of the configuration; else all of them.")
+
+    /// - Parameter isConfigured: a name has to be in the configuration.
+    /// - Throws: `Refusal` for a name that can be no unit, or without any mount.
+    @Sendable private static func chosen(
+        _ invocation: Invocation, isConfigured: Bool = false
+    ) async throws -> [String] {
+        let named = invocation.optionalArgument("NAME")
+        if let named, !isConfigured { return [try checked(named)] }
+        let mounts = try await ThreadPool.shared.run { () throws(ConfigurationError) in
+            try ConfigurationAccess.read(options: MountCommand.command.options).mounts.map(\.name)
+        }
+        guard let named else {
+            guard !mounts.isEmpty else {
+                throw Refusal(
+                    "The configuration has no mount: 'chatfs config edit' adds one, as [mounts.home] with "
+                        + "mountpoint = \"~/Chats\".")
+            }
+            return try mounts.map(checked)
+        }
+        guard mounts.contains(named) else {
+            throw Refusal(
+                "The configuration has no mount '\(named)'" + Suggestion.text(for: named, among: mounts) + "."
+            )
+        }
+        return [try checked(named)]
+    }
+
+    /// systemd replaces variables in the command line of a unit, and the names of units are short.
+    private static func checked(_ mount: String) throws(Refusal) -> String {
+        guard !mount.contains("$"), !mount.contains("/"), ServiceUnit.name(of: mount).utf8.count < 256 else {
+            throw Refusal("'\(mount)' cannot name a unit: choose a short name without $ and /.")
+        }
+        return mount
+    }
+
+    // MARK: - Changing
+
+    private static func install(_ mounts: [String], starts: Bool) async throws {
+        let services = try await UserServices.found()
+        if let path = try await ThreadPool.shared.run({ () throws(any Error) in try services.provideTemplate()
+        }) {
+            Terminal.print(PrintableText.escaping("wrote \(path)"))
+        }
+        try await services.carryOut(["daemon-reload"])
+        for mount in mounts {
+            let unit = ServiceUnit.name(of: mount)
+            try await services.carryOut(["enable", "--quiet", unit])
+            Terminal.print(PrintableText.escaping("enabled \(unit)"))
+        }
+        if starts { try await start(mounts, with: services) }
+    }
+
+    private static func start(_ mounts: [String], with services: UserServices) async throws {
+        var hasFailed = false
+        for mount in mounts {
+            // A unit that failed too often is given another try.
+            _ = try await services.ask(["reset-failed", ServiceUnit.name(of: mount)])
+            let answer = try await services.ask(["start", ServiceUnit.name(of: mount)])
+            let state = try await services.state(of: mount)
+            if !state.isKnown {
+                Terminal.complain("chatfs: \(mount): \(answer.reason)")
+            } else {
+                Terminal.print(PrintableText.escaping("\(mount): \(state.words)"))
+            }
+            hasFailed = hasFailed || !answer.succeeded
+        }
+        if hasFailed { throw ExitCode.failure }
+    }
+
+    private static func uninstall(_ mounts: [String]) async throws {
+        let services = try await UserServices.found()
+        for mount in mounts {
+            let unit = ServiceUnit.name(of: mount)
+            let state = try await services.state(of: mount)
+            guard state.isEnabled || state.active != "inactive" else {
+                Terminal.print(PrintableText.escaping("\(mount): was not installed"))
+                continue
+            }
+            try await services.carryOut(["disable", "--quiet", "--now", unit])
+            _ = try await services.ask(["reset-failed", unit])
+            Terminal.print(PrintableText.escaping("disabled \(unit)"))
+        }
+        if let path = await ThreadPool.shared.run({ services.removeTemplate() }) {
+            Terminal.print(PrintableText.escaping("removed \(path)"))
+            try await services.carryOut(["daemon-reload"])
+        }
+    }
+
+    // MARK: - Looking
+
+    private struct Shown: Encodable {
+        var name: String
+        var unit: String
+        var state: String
+        var enabled: Bool
+        var status: String?
+        var result: String?
+        var pid: Int32?
+    }
+
+    private static func show(_ mounts: [String], isForPrograms: Bool) async throws {
+        let services = try await UserServices.found()
+        var hasFailed = false
+        for mount in mounts {
+            let state = try await services.state(of: mount)
+            hasFailed = hasFailed || state.active == "failed"
+            let line =
+                if isForPrograms {
+                    try ProgramAsking.json(
+                        Shown(
+                            name: mount, unit: ServiceUnit.name(of: mount), state: state.active,
+                            enabled: state.isEnabled, status: state.text.isEmpty ? nil : state.text,
+                            result: state.active == "failed" ? state.result : nil,
+                            pid: state.process == 0 ? nil : state.process))
+                } else { PrintableText.escaping("\(mount): \(state.words)") }
+            Terminal.print(line)
+        }
+        if hasFailed { throw ExitCode.failure }
+    }
+
+    private static func logs(_ mounts: [String], lines: String, follows: Bool) async throws {
+        guard let program = ProgramSearch.path(of: "journalctl") else {
+            throw Refusal(
+                "This machine has no journal: the log of a mount is profiles/N/log in the data directory.")
+        }
+        let units = mounts.flatMap { ["--unit", ServiceUnit.name(of: $0)] }
+        let settings = ChildProcess.Settings(
+            program,
+            ["--user", "--no-pager", "--output=short-iso", "--lines=\(lines)"] + (follows ? ["--follow"] : [])
+                + units)
+        let journal = try await ChildProcess.start(settings)
+        var ending = journal.endingIfEnded()
+        while ending == nil {
+            try await Task.sleep(for: .milliseconds(50))
+            ending = journal.endingIfEnded()
+        }
+        if ending != .code(0) { throw ExitCode.failure }
+    }
+}

@@ -1,0 +1,40 @@
+import Base
+import CommandLineKit
+import Configuration
+
+/// `chatfs mount --save`: a mount with the options of a command line, added to the configuration.
+struct SavedMount {
+    private let text: String
+    private let reader: ConfigurationReader
+
+    /// - Parameters:
+    ///   - invocation: of `chatfs mount`.
+    ///   - mountpoint: absolute.
+    init(_ name: String, _ invocation: Invocation, at mountpoint: String) {
+        let options = invocation.command.options
+        var given = invocation.given.filter { !ConfigurationAccess.onlyOnCommandLine.contains($0.key) }
+        for option in options {
+            // The folder of the command is forgotten.
+            if case .file? = option.type { given[option.name] = given[option.name]?.map(AbsolutePath.of) }
+            if case .folder? = option.type { given[option.name] = given[option.name]?.map(AbsolutePath.of) }
+        }
+        text =
+            ShownMount(name: name, mountpoint: mountpoint, options: given).lines(options).joined(
+                separator: "\n")
+            + "\n"
+        reader = ConfigurationAccess.reader(options)
+    }
+
+    /// Blocks.
+    /// - Throws: `ConfigurationError`, also for a name or a folder that the file has already; then it is unchanged.
+    func add() throws {
+        let file = ConfigurationAccess.file
+        do throws(ConfigurationError) {
+            try file.append(text, checkedBy: reader)
+        } catch {
+            throw ConfigurationError(
+                error.code, "The mount was not saved: \(error.sentence)", cause: error.cause)
+        }
+        Terminal.note("chatfs: saved in \(file.path)")
+    }
+}

@@ -1,0 +1,126 @@
+import Base
+import CommandLineKit
+import Glibc
+import Posix
+
+/// The systemd of this user, through `systemctl --user`. Changes units of ChatFS only.
+struct UserServices: Sendable {
+    private static let timeout = Duration.seconds(120)
+
+    private let program: String
+    private let home: String
+    private let configHome: String?
+    private let dataHome: String?
+
+    /// - Throws: `Refusal` if no systemd serves this user.
+    static func found() async throws -> UserServices {
+        let words = "'chatfs mount NAME --background' mounts without it."
+        guard let program = ProgramSearch.path(of: "systemctl") else {
+            throw Refusal("This machine has no systemd: \(words)")
+        }
+        let services = UserServices(program)
+        let answer = try await services.ask(["show", "--property=Version"])
+        guard answer.succeeded else {
+            throw Refusal("No systemd serves this user here (\(answer.reason)): \(words)")
+        }
+        return services
+    }
+
+    private init(_ program: String) {
+        func variable(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
+        self.program = program
+        home = variable("HOME") ?? "/"
+        configHome = variable("XDG_CONFIG_HOME")
+        dataHome = variable("XDG_DATA_HOME")
+    }
+
+    struct Answer: Sendable {
+        var succeeded: Bool
+        var output: String
+        /// The first line that the program complained with.
+        var reason: String
+    }
+
+    /// Runs `systemctl --user` to its end.
+    ///
+    /// - Throws: `Refusal` if it does not end within two minutes.
+    func ask(_ arguments: [String]) async throws -> Answer {
+        var settings = ChildProcess.Settings(program, ["--user", "--no-pager"] + arguments)
+        settings.environment = ["LC_ALL": "C.UTF-8"]
+        let process = try await ObservedProcess.start(settings)
+        guard let ending = await process.ending(within: Self.timeout) else {
+            await process.stop(timeout: .seconds(1))
+            throw Refusal("systemctl does not answer.")
+        }
+        let reason = process.errors.split(separator: "\n").first.map(String.init) ?? "no reason given"
+        return Answer(succeeded: ending == .code(0), output: process.output, reason: reason)
+    }
+
+    /// The same for a step that has to succeed.
+    func carryOut(_ arguments: [String]) async throws {
+        let answer = try await ask(arguments)
+        guard answer.succeeded else { throw Refusal(answer.reason) }
+    }
+
+    func state(of mount: String) async throws -> ServiceState {
+        let unit = ServiceUnit.name(of: mount)
+        let answer = try await ask(["show", "--property=\(ServiceState.properties)", unit])
+        guard answer.succeeded else { throw Refusal(answer.reason) }
+        return ServiceState(answer.output)
+    }
+
+    // MARK: - The template
+
+    private var ownTemplate: String {
+        ServiceUnit.ownFolder(home: home, configHome: configHome) + "/" + ServiceUnit.template
+    }
+
+    /// Where the template lies; nil if there is none. Blocks.
+    func template() -> String? {
+        ServiceUnit.folders(home: home, configHome: configHome, dataHome: dataHome)
+            .map { $0 + "/" + ServiceUnit.template }.first { access($0, R_OK) == 0 }
+    }
+
+    /// Writes the template for this program where none is installed, or the one that it wrote earlier once more. Blocks.
+    ///
+    /// - Returns: its path; nil if an installed one is used.
+    func provideTemplate() throws -> String? {
+        if let found = template(), found != ownTemplate || !isOwn(found) { return nil }
+        guard let program = RunningProgram.executable(of: getpid()) else {
+            throw Refusal("The path of this program is unknown; is /proc mounted?")
+        }
+        let folder = ServiceUnit.ownFolder(home: home, configHome: configHome)
+        for count in 1...folder.pathNames.count {
+            let path = "/" + folder.pathNames.prefix(count).joined(separator: "/")
+            if mkdir(path, 0o755) != 0, errno != EEXIST {
+                throw SystemError(code: errno, operation: "make \(path)")
+            }
+        }
+        try PrivateFolder.write(
+            Array(ServiceUnit.text(program: program).utf8), to: ServiceUnit.template,
+            in: OpenFile(folder, flags: O_RDONLY))
+        return ownTemplate
+    }
+
+    /// Removes the template if `provideTemplate` wrote it and no mount uses it. Blocks.
+    ///
+    /// - Returns: its path if it is removed.
+    func removeTemplate() -> String? {
+        let folder = ServiceUnit.ownFolder(home: home, configHome: configHome)
+        let enabled = (try? PrivateFolder.names(at: folder + "/default.target.wants")) ?? []
+        guard !enabled.contains(where: { $0.hasPrefix("chatfs@") }), isOwn(ownTemplate),
+            unlink(ownTemplate) == 0
+        else { return nil }
+        // Folders with something else in them stay.
+        rmdir(folder + "/default.target.wants")
+        rmdir(folder)
+        rmdir(folder.parentPath)
+        return ownTemplate
+    }
+
+    private func isOwn(_ path: String) -> Bool {
+        guard let file = try? OpenFile(path, flags: O_RDONLY), let bytes = try? file.readAll(limit: 1 << 16)
+        else { return false }
+        return String(decoding: bytes, as: UTF8.self).hasPrefix(ServiceUnit.mark)
+    }
+}

@@ -1,0 +1,57 @@
+import CommandLineKit
+import Configuration
+
+/// A mount as the configuration has it. A value without input and output.
+struct ShownMount: Encodable {
+    var name: String
+    var mountpoint: String
+    var options: [String: [String]]
+    var chats: [String: [String: String]]
+
+    /// A mount without rules of chats.
+    ///
+    /// - Parameter mountpoint: absolute.
+    init(name: String, mountpoint: String, options: [String: [String]]) {
+        (self.name, self.mountpoint, self.options, chats) = (name, mountpoint, options, [:])
+    }
+
+    /// - Parameter options: those that `chatfs mount` would use.
+    init(_ mount: Configuration.Mount, options: [String: [String]]) {
+        (name, mountpoint, self.options) = (mount.name, mount.mountpoint, options)
+        chats = Dictionary(mount.chats.map { ($0.name, $0.rules) }) { first, _ in first }
+    }
+
+    /// As the file would have it, in one table.
+    ///
+    /// - Parameter known: the options of `chatfs mount`.
+    func lines(_ known: [Option]) -> [String] {
+        var lines = ["[mounts.\(TOMLText.key(name))]", "mountpoint = \(TOMLText.string(mountpoint))"]
+        for (option, values) in options.sorted(by: { $0.key < $1.key }) {
+            lines.append("\(option) = \(Self.text(of: values, known.first { $0.name == option }))")
+        }
+        for (chat, rules) in chats.sorted(by: { $0.key < $1.key }) {
+            lines.append("[mounts.\(TOMLText.key(name)).chats.\(TOMLText.key(chat))]")
+            for (rule, value) in rules.sorted(by: { $0.key < $1.key }) {
+                lines.append("\(rule) = \(value)")
+            }
+        }
+        return lines
+    }
+
+    private static func text(of values: [String], _ option: Option?) -> String {
+        guard let option, option.type != nil else { return "true" }
+        let values = values.map(TOMLText.string)
+        return option.repeats ? "[\(values.joined(separator: ", "))]" : values.joined()
+    }
+}
+
+extension Configuration.Chat {
+    /// The rules as text of the file, by their keys.
+    var rules: [String: String] {
+        var rules = Dictionary(keep.map { ($0 == "what" ? "keep" : $0, TOMLText.string($1)) }) { first, _ in
+            first
+        }
+        if let isMuted { rules["mute"] = String(isMuted) }
+        return rules
+    }
+}
