@@ -1,3 +1,4 @@
+import Base
 import CommandLineKit
 import Glibc
 import Network
@@ -10,9 +11,11 @@ enum DoctorCommand {
     static let command = Command(
         "doctor", "Check that everything a mount needs is available.",
         discussion: """
-            Looks at FUSE, at what makes previews, at the desktop's indexers and thumbnailers where something is mounted, at the core that --core names (without it: at the data directory), at its database \
-            and files folder, and asks the configured relays whether they are there. Changes nothing. Ends \
-            with 1 when something is missing.
+            Looks at FUSE, dead mounts and processes that hold one, the disk, the clock, the keyring, what the kernel can do, \
+            what makes previews, the desktop's indexers and thumbnailers where something is mounted, services, and the core \
+            that --core names (without it: the data directory), with its database and files folder. Then it asks the configured \
+            servers whether they are there; on a terminal you are asked before, since they see your address. Changes nothing \
+            without --fix. Ends with 1 when something is missing or does not work.
             """,
         section: CommandSection.other,
         options: [
@@ -27,46 +30,104 @@ enum DoctorCommand {
             .value(
                 "socks-proxy", named: "HOST:PORT", .text, "Ask the relays through this SOCKS5 proxy."),
             .value("relay", named: "ADDR", .text, repeats: true, "Another relay to ask."),
+            .flag("offline", "Ask no servers."),
+            .flag("yes", "Ask servers without a question."),
+            .flag("fix", "Do what is safe: take away dead mounts."),
+            .value(
+                "report", named: "FILE", .file,
+                "Write a new file with versions and findings, without names and addresses, to show to others."
+            ),
             .flag("json", "For programs: one JSON object a line."),
         ] + CommonOptions.directory,
         examples: [
             Example("chatfs doctor", "FUSE, profiles, relays."),
+            Example("chatfs doctor --fix --report report.txt", "Mend what is safe, and write down the rest."),
             Example("chatfs doctor --core lib:/opt/simplex/libsimplex.so", "The library and its database."),
         ]
     ) { invocation in
         let core = try examination(invocation)
         let isForPrograms = invocation.has("json")
-        let proxy = try invocation["socks-proxy"].map { text throws(UsageError) in try Invocation.proxy(text)
+        var findings: [Finding] = []
+        func add(_ found: [Finding]) async {
+            let shown: [Finding] = if invocation.has("fix") { await mended(found) } else { found }
+            for finding in shown { Terminal.print(isForPrograms ? finding.json : finding.line) }
+            findings += shown
         }
-        var relays = try invocation.relays()
-        var proxies: [RelayAddress: SOCKSProxy] = [:]
-        var findings = await ThreadPool.shared.run { MachineExamination.findings() }
-        findings += await MachineExamination.previews()
-        findings += await DesktopExamination.findings()
-        findings += await ThreadPool.shared.run { BusExamination.findings() }
-        for finding in findings { Terminal.print(isForPrograms ? finding.json : finding.line) }
-        let more: [Finding]
+        await add(
+            await ThreadPool.shared.run { MachineExamination.findings() + SystemExamination.findings() })
+        await add(await MountExamination.findings())
+        await add(await MachineExamination.previews())
+        await add(await DesktopExamination.findings())
+        await add(await ThreadPool.shared.run { BusExamination.findings() })
+        await add(await ServiceExamination.findings())
+        var servers = ServerExamination()
+        for relay in try invocation.relays() { servers.add(.files(relay)) }
         if let core {
             let result = await core.run()
-            more = result.findings
-            relays += result.relays
+            for relay in result.relays { servers.add(.files(relay)) }
+            await add(result.findings)
         } else {
             let access = try DirectoryAccess(invocation)
             let result = await ThreadPool.shared.run { MachineExamination.embedded(access) }
-            more = result.findings
-            relays += result.relays
-            proxies = result.proxies
+            servers.add(result.servers)
+            await add(result.findings)
         }
-        for finding in more { Terminal.print(isForPrograms ? finding.json : finding.line) }
-        findings += more
+        servers.proxy = try invocation["socks-proxy"].map { text throws(UsageError) in
+            try Invocation.proxy(text)
+        }
         // The library and the program tell their relays only with their database open.
-        let knowsRelays = !relays.isEmpty || invocation["core"] == nil
-        if knowsRelays {
-            let answers = await MachineExamination.relays(relays, through: proxy, else: proxies)
-            for finding in answers { Terminal.print(isForPrograms ? finding.json : finding.line) }
-            findings += answers
+        let knowsServers = !servers.servers.isEmpty || invocation["core"] == nil
+        if knowsServers, await mayAsk(servers, invocation) {
+            await add(await servers.findings(hasNetwork: SystemExamination.hasNetwork()))
         }
+        if let file = invocation["report"] { try await write(findings, to: file) }
         if findings.contains(where: { $0.isBad }) { throw ExitCode.failure }
+    }
+
+    /// Asks on a terminal only: scripts have asked for it by calling this command.
+    private static func mayAsk(_ servers: ServerExamination, _ invocation: Invocation) async -> Bool {
+        if invocation.has("offline") { return false }
+        let count = servers.remoteCount
+        guard count > 0, !invocation.has("yes"), !invocation.has("json"), Question.isPossible else {
+            return true
+        }
+        let noun = count == 1 ? "1 server" : "\(count) servers"
+        let question = "Ask \(noun) of your profiles for an answer? They see your address. [y/N] "
+        let answer = await ThreadPool.shared.run { Question.line(question) }
+        return ["y", "yes"].contains(answer?.lowercased())
+    }
+
+    /// The findings after all remedies were applied.
+    private static func mended(_ findings: [Finding]) async -> [Finding] {
+        var result: [Finding] = []
+        for finding in findings {
+            guard let remedy = finding.remedy else {
+                result.append(finding)
+                continue
+            }
+            do {
+                try await remedy.apply()
+                result.append(Finding(kind: .fixed, text: remedy.done, names: finding.names))
+            } catch {
+                result.append(finding)
+                result.append(
+                    .failed("this could not be mended: \(sentence(of: error))", naming: finding.names))
+            }
+        }
+        return result
+    }
+
+    private static func write(_ findings: [Finding], to path: String) async throws {
+        try await ThreadPool.shared.run { () throws(any Error) in
+            let text = DoctorReport(findings).lines.joined(separator: "\n") + "\n"
+            do throws(SystemError) {
+                let file = try OpenFile(path, flags: O_WRONLY | O_CREAT | O_EXCL, mode: 0o600)
+                try file.write(Array(text.utf8), at: 0)
+            } catch {
+                throw PathError(path, error)
+            }
+        }
+        Terminal.note("chatfs: read \(path) before you show it to others")
     }
 
     private static func examination(_ invocation: Invocation) throws -> CoreExamination? {

@@ -20,7 +20,7 @@ enum RelayTestCommand {
             .value(
                 "socks-proxy", named: "HOST:PORT", .text,
                 "Reach them through this SOCKS5 proxy; else through that of 'chatfs network'."),
-            CommonOptions.profile, CommonOptions.mount,
+            ProgramAsking.json, CommonOptions.profile, CommonOptions.mount,
         ] + CommonOptions.directory,
         examples: [
             Example("chatfs relay test", "All that the profile uses."),
@@ -45,7 +45,7 @@ enum RelayTestCommand {
             throw ChatError(.file(.noRelay), "The profile has no relays: 'chatfs relay add' gives it some.")
         }
         let findings = await trial.findings(of: relays)
-        for finding in findings { Terminal.print(finding.line) }
+        for finding in findings { Terminal.print(invocation.has("json") ? finding.json : finding.line) }
         if findings.contains(where: { $0.isBad }) { throw ExitCode.failure }
     }
 }

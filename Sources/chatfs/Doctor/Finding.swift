@@ -11,17 +11,45 @@ struct Finding: Sendable {
         case note
         /// ChatFS cannot work like this.
         case bad = "missing"
+        /// `--fix` has changed it.
+        case fixed
         /// It is there and does not work.
         case failed
     }
 
+    /// A change that loses nothing and needs no decision.
+    struct Remedy: Sendable {
+        /// What `--fix` reports when it is done.
+        var done: String
+        var apply: @Sendable () async throws -> Void
+    }
+
     var kind: Kind
     var text: String
+    /// Names of persons, hosts and places in the text, which a report for others leaves out.
+    var names: [String] = []
+    /// What `--fix` does about it.
+    var remedy: Remedy?
 
-    static func good(_ text: String) -> Finding { Finding(kind: .good, text: text) }
-    static func note(_ text: String) -> Finding { Finding(kind: .note, text: text) }
-    static func failed(_ text: String) -> Finding { Finding(kind: .failed, text: text) }
-    static func bad(_ text: String) -> Finding { Finding(kind: .bad, text: text) }
+    static func good(_ text: String, naming names: [String] = []) -> Finding {
+        Finding(kind: .good, text: text, names: names)
+    }
+    static func note(_ text: String, naming names: [String] = []) -> Finding {
+        Finding(kind: .note, text: text, names: names)
+    }
+    static func failed(_ text: String, naming names: [String] = []) -> Finding {
+        Finding(kind: .failed, text: text, names: names)
+    }
+    static func bad(_ text: String, naming names: [String] = []) -> Finding {
+        Finding(kind: .bad, text: text, names: names)
+    }
+
+    /// The same with a remedy.
+    func fixed(_ done: String, by apply: @escaping @Sendable () async throws -> Void) -> Finding {
+        var finding = self
+        finding.remedy = Remedy(done: done, apply: apply)
+        return finding
+    }
 
     /// Whether something does not work because of it.
     var isBad: Bool { kind == .bad || kind == .failed }

@@ -62,80 +62,52 @@ enum MachineExamination {
         return findings
     }
 
-    /// The data directory of the core that ChatFS brings along, and its relays. Blocks.
-    /// - Returns: `proxies`: where a profile goes through one, no relay of it is asked past that.
-    static func embedded(
-        _ access: DirectoryAccess
-    ) -> (findings: [Finding], relays: [RelayAddress], proxies: [RelayAddress: SOCKSProxy]) {
+    /// The data directory of the core that ChatFS brings along, and its servers. Blocks.
+    static func embedded(_ access: DirectoryAccess) -> (findings: [Finding], servers: ServerExamination) {
+        var servers = ServerExamination()
         do {
             try DataDirectory.requireParts(access.path)
             guard try access.folder.condition != .new else {
                 return (
-                    [.note("there is no data directory yet: chatfs profile create NAME makes it")], [], [:]
+                    [.note("there is no data directory yet: chatfs profile create NAME makes it")], servers
                 )
             }
             let directory = try access.open()
             let profiles = try directory.profiles()
-            var relays: [RelayAddress] = []
-            var proxies: [RelayAddress: SOCKSProxy] = [:]
             for profile in profiles {
-                let own = try directory.configuredRelays(of: profile)
-                relays += own
-                guard let proxy = try directory.networkChoice(of: profile).proxy else { continue }
-                for relay in own { proxies[relay] = SOCKSProxy(proxy) }
+                let proxy = try directory.networkChoice(of: profile).proxy.map { SOCKSProxy($0) }
+                for relay in try directory.configuredRelays(of: profile) { servers.add(.files(relay), proxy) }
+                for server in try directory.messagingServers(of: profile) {
+                    servers.add(.messages(server), proxy)
+                }
             }
             let count: Finding =
                 profiles.isEmpty
                 ? .note("the data directory has no profile: chatfs profile create NAME makes one")
-                : .good("profiles: \(profiles.map(\.displayName).joined(separator: ", "))")
-            return ([room(at: directory.path), count].compactMap(\.self), relays, proxies)
+                : .good(
+                    "profiles: \(profiles.map(\.displayName).joined(separator: ", "))",
+                    naming: profiles.map(\.displayName))
+            return ([room(at: directory.path), count].compactMap(\.self), servers)
         } catch {
-            return ([.bad("the data directory cannot be used: \(sentence(of: error))")], [], [:])
+            return ([.bad("the data directory cannot be used: \(sentence(of: error))")], servers)
         }
     }
 
-    /// A full disk; nil where there is room. Blocks.
+    /// Free bytes below which a large file may not be received.
+    private static let littleRoom: UInt64 = 1 << 30
+
+    /// A full disk, or one with little room; nil where there is room, or where that cannot be asked. Blocks.
     static func room(at path: String) -> Finding? {
-        MountStatus.FullDisk(of: path).map {
-            .bad(
-                "the disk of the data directory \(path) is full (\(ByteCount.rounded($0.free)) free): free some space, "
-                    + "nothing can be received, written or sent until then")
+        if let disk = MountStatus.FullDisk(of: path) {
+            return .bad(
+                "the disk of the data directory \(path) is full (\(ByteCount.rounded(disk.free)) free): free some space, "
+                    + "nothing can be received, written or sent until then", naming: [path])
         }
-    }
-
-    /// Whether relays answer, all at once.
-    /// - Parameters:
-    ///   - proxy: for all; nil: for each that of `proxies`, or none.
-    static func relays(
-        _ relays: [RelayAddress], through proxy: SOCKSProxy?, else proxies: [RelayAddress: SOCKSProxy] = [:]
-    ) async -> [Finding] {
-        guard !relays.isEmpty else {
-            return [.note("no relay is configured: files above 255 KiB cannot be sent")]
+        guard let free = try? OpenFile(path, flags: O_RDONLY).availableBytes(), free < littleRoom else {
+            return nil
         }
-        return await withTaskGroup(of: (Int, Finding).self) { group in
-            let chosen = relays.reduce(into: [RelayAddress]()) { if !$0.contains($1) { $0.append($1) } }
-            for (number, relay) in chosen.enumerated() {
-                let way = proxy ?? proxies[relay]
-                group.addTask { (number, await answer(of: relay, through: way)) }
-            }
-            var findings: [(Int, Finding)] = []
-            for await finding in group { findings.append(finding) }
-            return findings.sorted { $0.0 < $1.0 }.map(\.1)
-        }
-    }
-
-    private static func answer(of relay: RelayAddress, through proxy: SOCKSProxy?) async -> Finding {
-        var settings = XFTPClientSettings(policy: .everything)
-        settings.connectDeadline = .seconds(10)
-        settings.retry.tries = 1
-        settings.proxy = proxy
-        let client = XFTPClient(settings: settings)
-        defer { client.close() }
-        do throws(XFTPError) {
-            try await client.ping(relay)
-            return .good("the relay \(relay.hosts[0]):\(relay.port) answers")
-        } catch {
-            return .failed("relay \(relay.hosts[0]):\(relay.port): \(Finding.reason(of: error))")
-        }
+        return .note(
+            "the disk of the data directory \(path) has \(ByteCount.rounded(free)) left: 'chatfs storage free' removes "
+                + "copies that can be received again", naming: [path])
     }
 }

@@ -1,0 +1,72 @@
+import Base
+import Desktop
+import Glibc
+import Posix
+
+/// Mounts whose processes have died or hang, and processes that hold a mount which is gone here.
+enum MountExamination {
+    static func findings() async -> [Finding] {
+        // Where the table of mounts cannot be read, other findings say so.
+        let mounts = await ThreadPool.shared.run { (try? Mounted.all()) ?? [] }
+        var findings: [Finding] = []
+        for mounted in mounts {
+            if let finding = finding(await mounted.answer(), of: mounted) { findings.append(finding) }
+        }
+        let own = Set(mounts.map(\.mount.device))
+        return findings + (await ThreadPool.shared.run { holders(own: own) })
+    }
+
+    private static func finding(_ answer: Mounted.Answer, of mounted: Mounted) -> Finding? {
+        let place = mounted.mountpoint
+        switch answer {
+        case .status, .foreign, .unasked: return nil
+        case .disconnected:
+            return Finding.bad(
+                "the process of the mount at \(place) has died: 'chatfs unmount \(place)' takes it away",
+                naming: [place]
+            ).fixed("the dead mount at \(place) was taken away") { try await mounted.detach() }
+        case .silent:
+            return .failed(
+                "the mount at \(place) does not answer: 'chatfs service logs' or the journal may say why; 'fusermount3 -uz "
+                    + "\(place)' takes it away, with what was not sent yet kept", naming: [place])
+        }
+    }
+
+    // MARK: - Other namespaces
+
+    /// Processes of this user, each for the mounts in its mount namespace that are not here. A copy there keeps the
+    /// files of a mount busy and its process alive.
+    ///
+    /// - Parameter own: device numbers of the mounts that this process sees.
+    static func holders(own: Set<String>) -> [Finding] {
+        guard let here = namespace(of: "self") else { return [] }
+        var seen: Set<String> = []
+        var findings: [Finding] = []
+        for process in ProcessInformation.processes().sorted() {
+            guard let namespace = namespace(of: String(process)), namespace != here,
+                seen.insert(namespace).inserted, let mounts = try? MountTable.mounts(seenBy: process)
+            else { continue }
+            let kept = mounts.filter {
+                $0.type == "fuse.chatfs" && $0.user == geteuid() && !own.contains($0.device)
+            }
+            findings += kept.map { finding(of: $0, heldBy: process) }
+        }
+        return findings
+    }
+
+    static func finding(of mount: MountTable.Mount, heldBy process: pid_t) -> Finding {
+        let name = ProcessInformation.bytes(of: "/proc/\(process)/comm", limit: 64)
+            .map { String(decoding: $0.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self) }
+        return .note(
+            "\(name ?? "a process") (process \(process)) holds the mount \(mount.path) in a mount namespace of its own; it "
+                + "ends with that process", naming: [mount.path])
+    }
+
+    /// nil where it cannot be seen.
+    private static func namespace(of process: String) -> String? {
+        var buffer = [CChar](repeating: 0, count: 64)
+        let count = readlink("/proc/\(process)/ns/mnt", &buffer, buffer.count)
+        guard count > 0 else { return nil }
+        return String(decoding: buffer[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+}

@@ -1,0 +1,100 @@
+import Base
+import Network
+import SMP
+import SMPClient
+import XFTP
+
+/// Whether relays for files and messages answer. Each is asked once, however many profiles use it.
+struct ServerExamination: Sendable {
+    private(set) var servers: [AnyRelay] = []
+    /// A profile that has a proxy reaches nothing past it, so its servers are asked through it.
+    private var proxies: [AnyRelay: SOCKSProxy] = [:]
+    /// The proxy for all servers; nil: for each that of its profile, or none.
+    var proxy: SOCKSProxy?
+
+    mutating func add(_ server: AnyRelay, _ proxy: SOCKSProxy? = nil) {
+        if !servers.contains(server) { servers.append(server) }
+        if let proxy { proxies[server] = proxy }
+    }
+
+    mutating func add(_ others: ServerExamination) {
+        for server in others.servers { add(server, others.proxies[server]) }
+    }
+
+    /// How many of them are on other machines, which see the address of this one.
+    var remoteCount: Int { servers.count { !$0.isLocal } }
+
+    /// The answers of all servers, which are asked at once.
+    ///
+    /// - Parameter hasNetwork: false: only servers of this machine are asked, and one finding says why.
+    func findings(hasNetwork: Bool = true) async -> [Finding] {
+        var findings: [Finding] = []
+        if !servers.contains(where: \.isForFiles) {
+            findings.append(.note("no relay is configured: files above 255 KiB cannot be sent"))
+        }
+        let asked = servers.filter { hasNetwork || $0.isLocal }
+        if asked.count < servers.count {
+            findings.append(
+                .failed(
+                    "no network: \(servers.count - asked.count) servers of other machines were not asked; what is sent waits"
+                ))
+        }
+        return findings
+            + (await withTaskGroup(of: (Int, Finding).self) { group in
+                for (number, server) in asked.enumerated() {
+                    group.addTask { (number, await finding(of: server)) }
+                }
+                return await group.reduce(into: []) { $0.append($1) }.sorted { $0.0 < $1.0 }.map(\.1)
+            })
+    }
+
+    private func finding(of server: AnyRelay) async -> Finding {
+        let way = proxy ?? proxies[server]
+        do {
+            switch server {
+            case .files(let relay):
+                var settings = XFTPClientSettings(policy: .everything)
+                settings.connectDeadline = .seconds(10)
+                settings.retry.tries = 1
+                settings.proxy = way
+                let client = XFTPClient(settings: settings)
+                defer { client.close() }
+                try await client.ping(relay)
+            case .messages(let address):
+                let connections = QueueConnections(ConnectionSettings(policy: .everything, proxy: way))
+                let answer = await connections.ask([ClientRequest(.ping)], of: address)
+                await connections.close()
+                _ = try answer[0].get()
+            }
+            return .good("\(server.noun) \(server.place) answers", naming: server.hosts)
+        } catch {
+            return .failed(
+                "\(server.isForFiles ? "relay" : "messaging server") \(server.place): \(Finding.reason(of: error))",
+                naming: server.hosts)
+        }
+    }
+}
+
+extension AnyRelay {
+    fileprivate var noun: String { isForFiles ? "the relay" : "the messaging server" }
+
+    fileprivate var hosts: [String] {
+        switch self {
+        case .messages(let server): server.hosts
+        case .files(let relay): relay.hosts
+        }
+    }
+
+    /// Host and port.
+    fileprivate var place: String {
+        switch self {
+        case .messages(let server): "\(server.hosts.first ?? "?"):\(server.port)"
+        case .files(let relay): "\(relay.hosts[0]):\(relay.port)"
+        }
+    }
+
+    /// Whether it is on this machine.
+    fileprivate var isLocal: Bool {
+        hosts.allSatisfy { $0 == "localhost" || $0.hasPrefix("127.") || ["::1", "[::1]"].contains($0) }
+    }
+}

@@ -1,0 +1,36 @@
+import Base
+import Configuration
+import Posix
+
+/// The units of mounts of the configuration, where systemd serves this user.
+enum ServiceExamination {
+    static func findings() async -> [Finding] {
+        let configuration = await ThreadPool.shared.run {
+            Result { try ConfigurationAccess.read(options: MountCommand.command.options) }
+        }
+        let mounts: [String]
+        switch configuration {
+        case .success(let found): mounts = found.mounts.map(\.name)
+        case .failure(let error): return [.bad(sentence(of: error))]
+        }
+        guard !mounts.isEmpty, let services = try? await UserServices.found() else { return [] }
+        var findings: [Finding] = []
+        for mount in mounts {
+            guard let state = try? await services.state(of: mount) else { continue }
+            findings += [finding(of: state, mount: mount)].compactMap(\.self)
+        }
+        return findings
+    }
+
+    /// nil for a mount that is no service.
+    static func finding(of state: ServiceState, mount: String) -> Finding? {
+        switch state.active {
+        case "failed":
+            .failed("the service of \(mount): \(state.words)", naming: [mount])
+        case "active" where state.isEnabled: .good("the service of \(mount) runs", naming: [mount])
+        case "inactive" where state.isEnabled:
+            .note("the service of \(mount) does not run: 'chatfs service start \(mount)'", naming: [mount])
+        default: nil
+        }
+    }
+}
