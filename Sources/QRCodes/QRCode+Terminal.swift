@@ -11,6 +11,9 @@ extension QRCode {
     public enum Style: Sendable {
         /// Half blocks of Unicode: a column for each module, a line for two rows of them.
         case halfBlocks
+        /// Sextants of Unicode 13, three rows of two modules each. A module is three quarters as wide as high, which
+        /// readers correct. Not every font has them.
+        case sextants
         /// Two ASCII characters for each module.
         case ascii
     }
@@ -23,10 +26,14 @@ extension QRCode {
             let fits =
                 switch style {
                 case .halfBlocks: modules <= columns && (modules + 1) / 2 <= rows
+                case .sextants: (modules + 1) / 2 <= columns && (modules + 2) / 3 <= rows
                 case .ascii: modules * 2 <= columns && modules <= rows
                 }
-            if fits {
-                return style == .ascii ? asciiLines(on: background, edge) : lines(on: background, edge: edge)
+            guard fits else { continue }
+            return switch style {
+            case .halfBlocks: lines(on: background, edge: edge)
+            case .sextants: sextantLines(on: background, edge)
+            case .ascii: asciiLines(on: background, edge)
             }
         }
         return nil
@@ -35,6 +42,29 @@ extension QRCode {
     private func asciiLines(on background: Background, _ edge: Int) -> [String] {
         (-edge..<width + edge).map { row in
             (-edge..<width + edge).map { isWritten(row, $0, background) ? "##" : "  " }.joined()
+        }
+    }
+
+    /// A bit for each of the six modules of a character, row by row from the lowest bit on.
+    private func sextantLines(on background: Background, _ edge: Int) -> [String] {
+        stride(from: -edge, to: width + edge, by: 3).map { row in
+            stride(from: -edge, to: width + edge, by: 2).map { column in
+                let bits = (0..<6).filter { isWritten(row + $0 / 2, column + $0 % 2, background) }
+                return Self.sextant(bits.reduce(0) { $0 | 1 << UInt32($1) })
+            }.joined()
+        }
+    }
+
+    /// U+1FB00 and the following, in the order of the bits, without the four that other blocks have.
+    private static func sextant(_ bits: UInt32) -> String {
+        switch bits {
+        case 0: return " "
+        case 0b010101: return "▌"
+        case 0b101010: return "▐"
+        case 0b111111: return "█"
+        default:
+            let skipped: UInt32 = bits > 0b101010 ? 3 : bits > 0b010101 ? 2 : 1
+            return Unicode.Scalar(0x1FB00 + bits - skipped).map { String($0) } ?? " "
         }
     }
 

@@ -46,15 +46,24 @@ struct LinkDisplay: Sendable {
         }
         guard isatty(STDOUT_FILENO) == 1 else { return }
         // Two lines stay free below: the waiting message and the cursor.
-        let lines = code.lines(
-            on: background, style: Terminal.drawsBlocks(STDOUT_FILENO) ? .halfBlocks : .ascii,
-            columns: Terminal.width(), rows: Terminal.height() - 2)
+        let lines = Self.styles.lazy.compactMap { style in
+            code.lines(
+                on: background, style: style, columns: Terminal.width(), rows: Terminal.height() - 2)
+        }.first
         if let lines {
             for line in lines { Terminal.print(line) }
         } else if picture == nil {
             Terminal.note(
                 "The code is too large for this terminal: enlarge it, or write a picture with --png FILE.")
         }
+    }
+
+    /// Those that the terminal draws, the one that readers like best first.
+    private static var styles: [QRCode.Style] {
+        guard Terminal.drawsBlocks(STDOUT_FILENO) else { return [.ascii] }
+        // The console of the kernel has 512 characters.
+        let isConsole = getenv("TERM").map { String(cString: $0) } == "linux"
+        return isConsole ? [.halfBlocks] : [.halfBlocks, .sextants]
     }
 
     private static func write(_ code: QRCode, to picture: String) async -> SystemError? {

@@ -12,9 +12,10 @@ enum CacheCommand {
         subcommands: [
             Command(
                 "show", "Say how much is decrypted, where, and what limits it.",
-                arguments: [ProgramConnection.mountpoint], options: [CommonOptions.mount],
+                arguments: [ProgramConnection.mountpoint],
+                options: [.flag("json", "For programs: one JSON object."), CommonOptions.mount],
                 examples: [Example("chatfs cache show", "Of the only mount.")]
-            ) { try await ask(.show, $0) },
+            ) { try await ask(.show, $0, isForPrograms: $0.has("json")) },
             Command(
                 "clear", "Remove what is decrypted but for what is open or pinned.",
                 discussion: "What was received stays, encrypted, in the data folder.",
@@ -23,12 +24,15 @@ enum CacheCommand {
             ) { try await ask(.clear, $0) },
         ])
 
-    private static func ask(_ action: CacheRequest.Action, _ invocation: Invocation) async throws {
+    private static func ask(
+        _ action: CacheRequest.Action, _ invocation: Invocation, isForPrograms: Bool = false
+    ) async throws {
         let daemon = try await CacheClient.daemon(of: Mounted.chosen(by: invocation))
         let answer = try await ThreadPool.shared.run { () throws(DesktopError) in
             try daemon.ask(CacheRequest(action))
         }
         guard let cache = answer.cache else { return }
+        if isForPrograms { return Terminal.print(try JSONLine.encoded(cache)) }
         let isInMemory = cache.mode == CacheMode.memory.rawValue
         let most = cache.limit ?? (isInMemory ? HydrationSettings().spareMemory : nil)
         let limit = most.map { "at most \(ByteCount.rounded($0))" } ?? "no limit"

@@ -6,11 +6,14 @@ import Posix
 /// `chatfs find`: prints paths of files by name, state and sender.
 enum FindCommand {
     static let command = Command(
-        "find", "Find files of a mount by name, state, sender or size.",
+        "find", "Find files of a mount by name, state, sender or size, and messages by their words.",
         discussion: """
             Prints their paths, one a line. PATTERN is a name in which * stands for any characters, ? for one and \
             [a-z] for one of several; capitals do not matter. Without any of these it is looked for anywhere in \
             the name. Nothing is received by looking.
+
+            With --text it prints messages and captions with these words instead, a line each, with chat, time and author. \
+            Chats of an official core have no texts to search.
             """,
         section: CommandSection.daily,
         arguments: [Argument("PATTERN", .text, count: .optional, "Of the name; all files when left out.")],
@@ -19,7 +22,10 @@ enum FindCommand {
                 "in", named: "PATH", .folder,
                 "The folder of a chat, or a mountpoint; else all of the only mount."),
             ProgramConnection.states,
-            .value("from", named: "NAME", .text, "Only files that this person sent."),
+            .value("from", named: "NAME", .text, "Only what this person sent."),
+            .value(
+                "text", named: "WORDS", .text,
+                "Messages and captions with all of these words instead of files."),
             .value("larger", named: "SIZE", .byteCount, "Only files of more bytes."),
             .value("smaller", named: "SIZE", .byteCount, "Only files of fewer bytes."),
             .flag("print0", "End each path with a NUL character, for xargs -0."),
@@ -27,6 +33,7 @@ enum FindCommand {
         ],
         examples: [
             Example("chatfs find '*.pdf' --from Alice", "All PDF files that Alice sent."),
+            Example("chatfs find --text 'train tickets'", "What was written about them, in all chats."),
             Example("chatfs find --state remote --larger 100mb", "Large files that were not received yet."),
         ]
     ) { invocation in
@@ -35,6 +42,15 @@ enum FindCommand {
         let endsInNUL = invocation.has("print0")
         let place = try await ProgramConnection.Place(folder, mount: invocation["mount"])
         let client = try await ProgramConnection.client(of: place.mounted)
+        if let text = invocation["text"] {
+            let texts = try TextSearch(text, from: sender(invocation))
+            return try await ThreadPool.shared.run { () throws(any Error) in
+                let chats = try client.ask(ProgramRequest(.listChats)).chats ?? []
+                let folders = chats.map(\.folder)
+                    .filter { place.path.isEmpty || place.path == $0 || place.path.hasPrefix($0 + "/") }
+                try texts.run(in: folders, of: place.mounted, isForPrograms: isForPrograms)
+            }
+        }
         try await ThreadPool.shared.run { () throws(any Error) in
             try client.items(of: place.path.isEmpty ? nil : place.path, states: search.states) { item in
                 guard search.fits(item) else { return }
@@ -44,6 +60,18 @@ enum FindCommand {
                 try Terminal.show(Terminal.isTerminal(STDOUT_FILENO) ? PrintableText.escaping(path) : path)
             }
         }
+    }
+
+    /// - Throws: `UsageError` for an option that is about files.
+    private static func sender(_ invocation: Invocation) throws(UsageError) -> String? {
+        let others = ["state", "larger", "smaller"].filter { !invocation.all($0).isEmpty }
+        if let first = others.first ?? (invocation.has("print0") ? "print0" : nil) {
+            throw UsageError("--\(first) is about files, --text about messages")
+        }
+        if invocation.optionalArgument("PATTERN") != nil {
+            throw UsageError("PATTERN is about files: name either it or --text")
+        }
+        return invocation["from"]
     }
 
     /// The search criteria.

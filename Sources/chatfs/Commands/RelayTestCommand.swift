@@ -20,7 +20,7 @@ enum RelayTestCommand {
             .value(
                 "socks-proxy", named: "HOST:PORT", .text,
                 "Reach them through this SOCKS5 proxy; else through that of 'chatfs network'."),
-            ProgramAsking.json, CommonOptions.profile, CommonOptions.mount,
+            ProgramConnection.json, CommonOptions.profile, CommonOptions.mount,
         ] + CommonOptions.directory,
         examples: [
             Example("chatfs relay test", "All that the profile uses."),

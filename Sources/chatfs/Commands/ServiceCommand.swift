@@ -48,7 +48,7 @@ enum ServiceCommand {
             },
             Command(
                 "status", "Show what the units of mounts do.",
-                discussion: "Ends with 1 if one has failed.", arguments: [name], options: [ProgramAsking.json]
+                discussion: "Ends with 1 if one has failed.", arguments: [name], options: [ProgramConnection.json]
             ) { try await show(chosen($0), isForPrograms: $0.has("json")) },
             Command(
                 "logs", "Print what mounts wrote to the journal.", arguments: [name],
@@ -171,7 +171,7 @@ enum ServiceCommand {
             hasFailed = hasFailed || state.active == "failed"
             let line =
                 if isForPrograms {
-                    try ProgramAsking.json(
+                    try ProgramConnection.json(
                         Shown(
                             name: mount, unit: ServiceUnit.name(of: mount), state: state.active,
                             enabled: state.isEnabled, status: state.text.isEmpty ? nil : state.text,

@@ -1,0 +1,97 @@
+import Base
+import Glibc
+import Posix
+
+/// The log of a chat on a mount, read as it grows. Blocks.
+struct ChatLog {
+    let path: String
+    /// Earlier messages are left out.
+    let start: Timestamp?
+    private var offset: UInt64 = 0
+    private var rest: [UInt8] = []
+
+    init(path: String, start: Timestamp?) {
+        (self.path, self.start) = (path, start)
+    }
+
+    struct Line {
+        var text: String
+        /// nil for what this version does not know.
+        var message: LoggedMessage?
+    }
+
+    /// Whether there is more than `next` has returned.
+    func hasGrown() throws -> Bool {
+        var status = stat()
+        guard lstat(path, &status) == 0 else {
+            if errno == ENOENT { return false }
+            throw PathError(path, SystemError(code: errno, operation: "read the messages"))
+        }
+        return UInt64(status.st_size) > offset
+    }
+
+    /// Whole lines that have come since the last call; none while the chat has no message.
+    mutating func next() throws -> [Line] {
+        guard try hasGrown() else { return [] }
+        let file = try naming(path) { try OpenFile(path, flags: O_RDONLY) }
+        var lines: [Line] = []
+        while true {
+            let bytes = try naming(path) { try file.read(count: 1 << 20, at: offset) }
+            if bytes.isEmpty { return lines }
+            offset += UInt64(bytes.count)
+            rest += bytes
+            var parts = rest.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+            rest = Array(parts.removeLast())
+            for part in parts where !part.isEmpty {
+                let message = try? JSONLine.decoded(LoggedMessage.self, from: Array(part))
+                if let start, let time = message?.timestamp, time < start { continue }
+                lines.append(Line(text: String(decoding: part, as: UTF8.self), message: message))
+            }
+        }
+    }
+}
+
+/// A line of a chat's log (`docs/semantics.md`).
+struct LoggedMessage: Decodable {
+    struct File: Decodable {
+        var name: String?
+        var size: UInt64?
+    }
+
+    var event: String
+    var time: String?
+    var direction: String?
+    var sender: String?
+    var text: String?
+    var file: File?
+    var state: String?
+    var error: String?
+
+    var timestamp: Timestamp? { time.flatMap { Timestamp(iso8601: $0) } }
+
+    /// Lines for people; nil for what they need not see.
+    var words: [String]? {
+        let when = timestamp.map { $0.text + "  " } ?? ""
+        let who = direction == "sent" ? "you" : sender ?? "somebody"
+        let what: String? =
+            switch event {
+            case "message": "\(who): \(content)"
+            case "edit": "\(who), edited: \(content)"
+            case "deletion": "\(who) deleted a message"
+            case "state": state == "failed" ? "not sent: \(error ?? "no reason is known")" : nil
+            case "keys": "new keys: the security code has changed"
+            default: nil
+            }
+        return what.map { what in
+            let lines = what.split(separator: "\n", omittingEmptySubsequences: false)
+            return lines.enumerated().map { ($0 == 0 ? when : "    ") + $1 }
+        }
+    }
+
+    private var content: String {
+        let attached = file.map { file in
+            "[\(file.name ?? "file")\(file.size.map { ", " + ByteCount.rounded($0) } ?? "")]"
+        }
+        return [attached, text].compactMap { $0 }.filter { !$0.isEmpty }.joined(separator: " ")
+    }
+}

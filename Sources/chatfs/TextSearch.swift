@@ -1,0 +1,58 @@
+import Base
+import CommandLineKit
+import Desktop
+import Glibc
+
+/// Messages and captions with given words, in the logs of a mount's chats. Keeps no index: no text lies anywhere but in
+/// the encrypted database.
+struct TextSearch: Sendable {
+    /// In lower case.
+    private let words: [String]
+    private let sender: String?
+
+    /// - Parameters:
+    ///   - text: words that all have to be in a message, in any order; capitals do not matter.
+    ///   - sender: only messages of this author; nil: of all.
+    /// - Throws: `UsageError` without a word.
+    init(_ text: String, from sender: String?) throws(UsageError) {
+        words = text.lowercased().split(whereSeparator: \.isWhitespace).map(String.init)
+        self.sender = sender
+        guard !words.isEmpty else { throw UsageError("--text takes at least one word") }
+    }
+
+    func fits(_ message: LoggedMessage) -> Bool {
+        guard ["message", "edit"].contains(message.event) else { return false }
+        if let sender, message.sender != sender { return false }
+        let text = [message.text, message.file?.name].compactMap(\.self).joined(separator: " ").lowercased()
+        return words.allSatisfy { text.contains($0) }
+    }
+
+    /// Prints what fits, a message a line, chat by chat. Blocks.
+    ///
+    /// - Parameters:
+    ///   - chats: folders.
+    ///   - start: earlier messages are left out; nil: none are.
+    func run(
+        in chats: [String], of mounted: Mounted, since start: Timestamp? = nil, isForPrograms: Bool
+    ) throws {
+        for chat in chats {
+            var log = ChatLog(path: "\(mounted.mountpoint)/.chatfs/messages/\(chat).jsonl", start: start)
+            for line in try log.next() {
+                guard let message = line.message, fits(message) else { continue }
+                if isForPrograms {
+                    try Terminal.show(Self.json(line.text, chat: chat))
+                } else {
+                    let words = (message.words ?? []).joined(separator: " ")
+                    try Terminal.show(PrintableText.escaping("\(chat)  \(words)"))
+                }
+            }
+        }
+    }
+
+    /// The line of the log with its chat as the first member.
+    private static func json(_ line: String, chat: String) -> String {
+        let member = String(JSONLine.object([("chat", chat)]).dropLast())
+        let rest = String(line.dropFirst())
+        return member + (rest == "}" ? "" : ",") + rest
+    }
+}
