@@ -10,12 +10,10 @@ struct CircleTests {
         var description: String { "\(target): \(files.joined(separator: ", "))" }
     }
 
-    /// The rows of the table "Circles" in docs/architecture.md, with their reasons.
+    /// The rows of docs/dev/circles.md, with their reasons.
     private static func explained() throws -> [(circle: Circle, why: Substring)] {
-        let lines = try LayeringTests.text("docs/architecture.md")
-            .split(separator: "\n", omittingEmptySubsequences: false)
-        let section = lines.drop { $0 != "## Circles" }.dropFirst().prefix { !$0.hasPrefix("## ") }
-        return section.compactMap { line in
+        let lines = try LayeringTests.text("docs/dev/circles.md").split(separator: "\n")
+        return lines.compactMap { line in
             guard let row = line.wholeMatch(of: /\| `([\w-]+)` \| ([^|]+) \| ([^|]+) \|/) else { return nil }
             let files = row.2.matches(of: /`([^`]+)`/).map { String($0.1) }
             return (Circle(target: String(row.1), files: files.sorted()), row.3)
@@ -36,7 +34,7 @@ struct CircleTests {
         return found
     }
 
-    @Test("the table in docs/architecture.md is complete")
+    @Test("docs/dev/circles.md lists exactly the circles of the source")
     func table() throws {
         let rows = try Self.explained()
         #expect(!rows.isEmpty, "the table was not understood")

@@ -31,7 +31,7 @@ struct SourceDeclaration {
     static func all(in files: [String]) throws -> [SourceDeclaration] { try files.flatMap(all) }
 
     private static func all(in file: String) throws -> [SourceDeclaration] {
-        let lines = try ArchitecturePage.text(file).utf8
+        let lines = try DeveloperPages.text(file).utf8
             .split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
         var all: [SourceDeclaration] = []
         for (number, line) in lines.enumerated() {

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Outbox
 
-/// The table of `docs/architecture.md`: every event in every state.
+/// The table of `docs/dev/draft-states.md`: every event in every state.
 @Suite struct DraftTableTests {
     struct Row: Sendable, CustomTestStringConvertible {
         var event: String
@@ -17,7 +17,7 @@ import Testing
 
     static let rows: [Row] = {
         let root = #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
-        guard let file = try? OpenFile("/" + root + "/docs/architecture.md", flags: O_RDONLY),
+        guard let file = try? OpenFile("/" + root + "/docs/dev/draft-states.md", flags: O_RDONLY),
             let size = try? file.size(), let bytes = try? file.read(count: Int(size), at: 0)
         else { return [] }
         let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n")

@@ -46,7 +46,7 @@ class Package:
             if owner is not None:
                 concerned |= {test for test in self.tests if owner in self.closure(test)}
             else:
-                concerned |= self._tests_naming(pathlib.PurePath(path).name)
+                concerned |= self._tests_naming(pathlib.PurePath(path))
         return [test for test in self.tests if test in concerned]
 
     def _owner(self, path):
@@ -55,6 +55,11 @@ class Package:
                 return target
         return None
 
-    def _tests_naming(self, name):
-        """The test targets whose sources name the file, as those that compare a document with the code do."""
-        return {test for test in self.tests if any(name in file.read_text() for file in self.sources(test))}
+    def _tests_naming(self, path):
+        """The test targets whose sources name the file, or a folder above it as a whole string, as those that compare
+        documents with the code do."""
+        names = [path.name] + [f'"{folder}"' for folder in path.parents if "/" in str(folder)]
+        return {
+            test for test in self.tests
+            if any(name in file.read_text() for file in self.sources(test) for name in names)
+        }

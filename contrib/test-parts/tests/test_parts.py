@@ -55,6 +55,9 @@ class Concerned(unittest.TestCase):
             (folder / "ATests.swift").write_text('let path = root + "/docs/user/sending.md"')
             self.assertEqual(package(root).tests_concerning(["docs/user/sending.md"]), ["StoreTests"])
             self.assertEqual(package(root).tests_concerning(["docs/other.md"]), [])
+            (folder / "BTests.swift").write_text('let pages = files(in: "docs/dev")')
+            self.assertEqual(package(root).tests_concerning(["docs/dev/decisions/001.md"]), ["StoreTests"])
+            self.assertEqual(package(root).tests_concerning(["docs/developers.md"]), [])
 
     def test_the_manifest_concerns_all(self):
         self.assertEqual(package().tests_concerning(["Package.swift"]), package().tests)

@@ -1,39 +1,33 @@
 import Base
 import Glibc
 import Posix
+import TestSupport
 import Testing
 
-@Suite("The tables of docs/architecture.md")
-struct ArchitectureDocumentTests {
+@Suite("Developer pages agree with the source")
+struct DeveloperPagesTests {
     @Test("every named source file exists")
     func files() throws {
-        for page in ["docs/architecture.md", "docs/contributing.md"] {
-            // Pages name files of tests and contrib by full path, files of the program relative to Sources.
-            let path = /`([A-Za-z][A-Za-z+\/]*\/[A-Za-z+]+\.swift)`/
-            let named = try ArchitecturePage.text(page).matches(of: path).map { $0.1 }
-            #expect(named.count >= 5, "\(page) was not understood")
-            for path in named {
-                let isThere = ["/", "/Sources/"].contains {
-                    access(LayeringTests.root + $0 + path, F_OK) == 0
+        // Pages give the whole path of tests, and of the program the path below Sources.
+        let path = /`([A-Za-z][A-Za-z+\/-]*\/[A-Za-z+]+\.swift)`/
+        var count = 0
+        for page in try DeveloperPages.pages() {
+            for named in try DeveloperPages.text(page).matches(of: path).map({ $0.1 }) {
+                count += 1
+                let exists = ["/", "/Sources/"].contains {
+                    access(LayeringTests.root + $0 + named, F_OK) == 0
                 }
-                #expect(isThere, "\(page) names \(path)")
+                #expect(exists, "\(page) names \(named)")
             }
         }
+        #expect(count >= 15, "the pages were not understood")
     }
 
-    @Test(
-        "every named type exists",
-        arguments: [
-            "architecture", "contributing", "reference/commands", "reference/comparison",
-            "reference/configuration", "reference/control-socket", "reference/cores", "reference/filesystem",
-            "reference/formats", "user/chats", "user/files", "user/guide", "user/sending",
-        ])
-    func types(page: String) throws {
-        let named = try ArchitecturePage.text("docs/\(page).md").matches(
-            of: /`([A-Z][A-Za-z]*[a-z][A-Za-z]*)[`.(]/
-        )
-        .map { String($0.1) }
-        #expect(page != "architecture" || named.count > 200, "the page was not understood")
+    @Test("every named type exists")
+    func types() throws {
+        let pages = try ["docs/dev", "docs/reference", "docs/security", "docs/user"].flatMap {
+            try DeveloperPages.pages(in: $0)
+        }
         let paths = try LayeringTests.swiftFiles(in: "Sources") + LayeringTests.swiftFiles(in: "Tests")
         let declarations = try SourceDeclaration.all(in: paths)
         var known = Set(declarations.filter { $0.kind != .extension }.map(\.name))
@@ -41,20 +35,64 @@ struct ArchitectureDocumentTests {
         for path in paths { known.formUnion(path.split { "/+.".contains($0) }.map(String.init)) }
         known.formUnion(
             try PrivateFolder.names(in: OpenFile(LayeringTests.root + "/Sources", flags: O_RDONLY)))
-        // The manifest, a module of Swift, a button.
-        known.formUnion(["Package", "Synchronization", "Approve"])
-        #expect(Set(named).subtracting(known) == [])
+        // The manifest, the module that is not used, a button.
+        known.formUnion(LayeringTests.toolchain.union(["Package", "Foundation", "Approve"]))
+        var count = 0
+        for page in pages {
+            let named = Set(
+                try DeveloperPages.text(page).matches(of: /`([A-Z][A-Za-z]*[a-z][A-Za-z]*)[`.(]/)
+                    .map { String($0.1) })
+            count += named.count
+            #expect(named.subtracting(known) == [], "\(page)")
+        }
+        #expect(count > 400, "the pages were not understood")
+    }
+
+    @Test("every link between developer pages leads to a page and a heading")
+    func links() throws {
+        for page in try DeveloperPages.pages() {
+            let folder = page.split(separator: "/").dropLast().map(String.init)
+            for link in try DeveloperPages.text(page).matches(of: /\]\(([^)#:]*)(?:#([^)]*))?\)/) {
+                var parts = link.1.isEmpty ? page.split(separator: "/").map(String.init) : folder
+                for part in link.1.split(separator: "/") {
+                    if part == ".." { parts.removeLast() } else { parts.append(String(part)) }
+                }
+                let target = parts.joined(separator: "/")
+                guard target.hasPrefix("docs/dev") else { continue }
+                guard access(LayeringTests.root + "/" + target, F_OK) == 0 else {
+                    Issue.record("\(page) links to \(target)")
+                    continue
+                }
+                guard let fragment = link.2 else { continue }
+                let fragments = try DeveloperPages.fragments(of: target)
+                #expect(fragments.contains(String(fragment)), "\(page) links to \(target)#\(fragment)")
+            }
+        }
+    }
+
+    @Test("no developer page is longer than 10 KiB")
+    func lengths() throws {
+        for page in try DeveloperPages.pages() {
+            #expect(try DeveloperPages.text(page).utf8.count <= 10 << 10, "\(page)")
+        }
+    }
+
+    @Test("contrib/generate-docs has nothing to change")
+    func generated() async throws {
+        let outcome = try await Shell.run(
+            "python3", ["-B", LayeringTests.root + "/contrib/generate-docs", "--check"], limit: .seconds(120))
+        #expect(outcome.succeeded, "\(outcome.errors)")
     }
 
     /// Protocols of notation, not seams.
     private static let notations: Set = ["DescribedError", "SQLBindable"]
 
-    @Test("every replaced protocol is a seam")
+    @Test("every protocol that a test replaces is a row of the seams")
     func seams() throws {
         let program = try SourceDeclaration.ofProgram()
         let tests = try SourceDeclaration.ofTests()
-        let rows = try ArchitecturePage.table("Seams")
-        let named = Set(rows.flatMap { ArchitecturePage.words($0[0]) })
+        let rows = try DeveloperPages.table("generated/seams.md")
+        let named = Set(rows.flatMap { DeveloperPages.words($0[0]) })
         let protocols = Set(program.filter { $0.kind == .protocol }.map(\.name))
         let aliases = Set(program.filter { $0.kind == .typealias }.map(\.name))
         #expect(named.subtracting(protocols).subtracting(aliases) == [], "there are no such protocols")
@@ -67,13 +105,13 @@ struct ArchitectureDocumentTests {
         let types = Set(
             program.filter { ![.protocol, .extension, .typealias].contains($0.kind) }.map(\.name))
         #expect(
-            Set(rows.flatMap { ArchitecturePage.words($0[1]) }).subtracting(types) == [],
+            Set(rows.flatMap { DeveloperPages.words($0[1]) }).subtracting(types) == [],
             "there are no such types")
     }
 
-    @Test("the thread table matches the source")
+    @Test("the table of threads has the names and counts of the source")
     func threads() throws {
-        let source = try SourceDeclaration.programFiles().map(ArchitecturePage.text).joined(separator: "\n")
+        let source = try SourceDeclaration.programFiles().map(DeveloperPages.text).joined(separator: "\n")
         let pools = source.matches(of: /ThreadPool\(\s*name: "([a-z-]+)", threads: ([0-9]*)/)
         let named = Set(
             source.matches(of: /Thread\.(?:start|begin)\(\s*"([a-z-]+)"/).map { String($0.1) }
@@ -82,7 +120,7 @@ struct ArchitectureDocumentTests {
                 }
                 + pools.map { String($0.1) })
         #expect(named.count > 30 && pools.count > 10, "the source was not understood")
-        let cells = try ArchitecturePage.table("Threads").map { $0[0] }
+        let cells = try DeveloperPages.table("generated/threads.md").map { $0[0] }
         let inTable = cells.flatMap { $0.matches(of: /`([a-z-]+)`/).map { String($0.1) } }
         #expect(Set(inTable) == named)
         #expect(inTable.count == Set(inTable).count, "a name is in two rows")
@@ -96,14 +134,14 @@ struct ArchitectureDocumentTests {
         #expect(others == ["main", "Swift's cooperative pool"])
     }
 
-    @Test("the lock table matches the ranks")
+    @Test("the table of lock ranks has the order and types of the source")
     func mutexes() throws {
-        let rows = try ArchitecturePage.table("The order of mutexes")
-        #expect(rows.map { ArchitecturePage.words($0[0]) } == MutexRank.allCases.map { ["\($0)"] })
-        // For each rank, the declarations of the files that give it to a mutex.
+        let rows = try DeveloperPages.table("generated/lock-ranks.md")
+        #expect(rows.map { DeveloperPages.words($0[0]) } == MutexRank.allCases.map { ["\($0)"] })
+        // Of each rank, the files in which a mutex is given it, and what they declare.
         var files: [String: [Set<String>]] = [:]
         for path in try LayeringTests.swiftFiles(in: "Sources") where !path.contains("/Base/") {
-            let text = try ArchitecturePage.text(path)
+            let text = try DeveloperPages.text(path)
             let ranks = Set(text.matches(of: /(?:rank: |LockClass\()\.([a-zA-Z]+)/).map { String($0.1) })
             guard !ranks.isEmpty else { continue }
             let declared = Set(try SourceDeclaration.all(in: [path]).map(\.name))
@@ -113,8 +151,8 @@ struct ArchitectureDocumentTests {
         #expect(
             Set(files.keys) == Set(MutexRank.allCases.map { "\($0)" }).subtracting(["operation", "leaf"]))
         for row in rows {
-            guard let owners = files[ArchitecturePage.words(row[0])[0]] else { continue }
-            let named = Set(ArchitecturePage.words(row[1]))
+            guard let owners = files[DeveloperPages.words(row[0])[0]] else { continue }
+            let named = Set(DeveloperPages.words(row[1]))
             #expect(owners.allSatisfy { !$0.isDisjoint(with: named) }, "one is missing in \(row)")
             #expect(
                 named.allSatisfy { type in owners.contains { $0.contains(type) } },
@@ -122,9 +160,11 @@ struct ArchitectureDocumentTests {
         }
     }
 
-    @Test("every folder is listed with its target")
+    @Test("a hand-written page names every folder of a target")
     func folders() throws {
-        let lines = try ArchitecturePage.text().split(separator: "\n").map { Set(ArchitecturePage.words($0)) }
+        let lines = try DeveloperPages.pages().filter { !$0.contains("/generated/") }
+            .flatMap { try DeveloperPages.text($0).split(separator: "\n") }
+            .map { Set(DeveloperPages.words($0)) }
         let folders = Set(
             try SourceDeclaration.programFiles().compactMap { path -> [Substring]? in
                 let names = path.split(separator: "/")
@@ -139,10 +179,11 @@ struct ArchitectureDocumentTests {
         }
     }
 
-    @Test("type sizes are right within a tenth")
+    @Test("the sizes of types are right within a tenth")
     func sizes() throws {
         let declarations = try SourceDeclaration.ofProgram()
-        let rows = try ArchitecturePage.text().matches(of: /`([A-Z][A-Za-z]+)` ([0-9]+) in ([0-9]+)/)
+        let rows = try DeveloperPages.text("docs/dev/generated/sizes.md").matches(
+            of: /`([A-Z][A-Za-z]+)` ([0-9]+) in ([0-9]+)/)
         #expect(rows.count >= 4, "the page was not understood")
         for row in rows {
             let own = try #require(declarations.first { $0.kind != .extension && $0.name == row.1 })
