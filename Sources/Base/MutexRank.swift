@@ -2,7 +2,7 @@
 /// holds one may lock only those of a later rank. Debug builds end the process otherwise (`LockOrder`).
 ///
 /// A mutex gets its rank at its creation. Most need none: nothing of their kind is locked under the default ones,
-/// except at the end of an object. The documents for developers list the mutexes of each rank; a test compares them
+/// except at the end of an object. `docs/dev/generated/lock-ranks.md` lists the mutexes of each rank; a test compares it
 /// with the source.
 public enum MutexRank: Int, CaseIterable, Comparable, Sendable {
     // For I/O (`BlockingMutex`).

@@ -9,8 +9,7 @@ import Thumbnails
 
 /// The files of one profile, as the kernel and commands see them. Free of C and FUSE types: `Fuse` translates.
 ///
-/// Stateless: builds the parts and forwards each request to the part that answers it (`docs/architecture.md`, "Within
-/// FileSystem").
+/// Stateless: builds the parts and forwards each request to the part that answers it (`docs/dev/filesystem.md`).
 public final class FileSystem: FileOperations {
     private let names: Namespace
     private let outbox: any DraftStore

@@ -7,7 +7,7 @@ import Outbox
 ///
 /// When a method returns, its effect survives a kill of the process. When it throws, nothing has changed, except that a
 /// failed write leaves the draft incomplete. A draft keeps its number. Its state changes only along the transitions in
-/// `docs/architecture.md`, but possibly between any two calls, and each call is checked against the state of its own
+/// `docs/dev/draft-states.md`, but possibly between any two calls, and each call is checked against the state of its own
 /// moment. A removed draft keeps its bytes while it is open or held. Every change not made through the draft itself is
 /// reported once, in order; `became` is reported again by the next process until `acknowledge`.
 ///

@@ -3,7 +3,7 @@ import ChatCore
 
 /// Everything that decides what becomes of a draft: a value without input or output. Each event changes it and says
 /// what its driver does about that; events that come too late change nothing, events that no driver may bring in
-/// this state are `impossible`. The table of all transitions is in `docs/architecture.md`, and performed by
+/// this state are `impossible`. The table of all transitions is in `docs/dev/draft-states.md`, and performed by
 /// `DraftTableTests`. One large type, since every event must see the phase; who writes (`DraftWriters`), what its row holds
 /// (`DraftRecord`) and what is known about handing it over (`Delivery`) have types of their own.
 struct DraftMachine: Equatable, Sendable {

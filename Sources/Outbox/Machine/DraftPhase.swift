@@ -1,7 +1,7 @@
 import ChatCore
 
 /// The state of a draft: the one place where it is kept. What the journal stores (`stored`) and what users see
-/// (`state`) are projections. `docs/architecture.md` draws the transitions.
+/// (`state`) are projections. `docs/dev/draft-states.md` lists the transitions.
 enum DraftPhase: Hashable, Sendable {
     /// Open for writing; its row says that bytes may be missing.
     case writing
