@@ -51,7 +51,7 @@ struct ChatLog {
     }
 }
 
-/// A line of a chat's log (`docs/semantics.md`).
+/// A line of a chat's log (`docs/reference/filesystem.md`).
 struct LoggedMessage: Decodable {
     struct File: Decodable {
         var name: String?

@@ -81,13 +81,13 @@ struct PhoneCoreTests {
         _ = try await first.location(of: FileID(1001))
         await first.shutDown()
         #expect(try desk.description().profile == Profile(id: 1, displayName: "alice"))
-        // Nobody is there.
+        // No phone is connected.
         let core = try await desk.open().value
         #expect(try await core.items(of: .direct(1), before: nil, count: 10).count == 2)
         #expect(try PhoneDesk.content(try await core.location(of: FileID(1001))) == [7, 7])
         let missing = await error { () throws(ChatError) in _ = try await core.location(of: FileID(1002)) }
         #expect(missing == .file(.unreachable))
-        // Back, with what came meanwhile.
+        // Back, with newer messages.
         phone.core.change { $0.history.append(Self.message(3, "new", 2, path: "here")) }
         try phone.connect(to: try await desk.link())
         try await wait(until: "the new message is there") { try await core.itemCount() == 3 }

@@ -36,7 +36,7 @@ final class PhoneDesk: Sendable {
 
     func description() throws -> PairingStore.Description { try store().description() }
 
-    /// What opens the core, which waits for the phone where it was never here.
+    /// Opens the core, which waits for a phone that was never connected.
     func open(receiveLimit: UInt64 = 1 << 20, away: Duration = .milliseconds(100)) throws -> Task<
         OfficialCore, any Error
     > {

@@ -152,7 +152,7 @@ struct PhoneMountTests {
         #expect(try await place.run(["verify"]).succeeded)
     }
 
-    @Test func savesFilesInClearAndOnlyWhatIsNew() async throws {
+    @Test func savesOnlyNewFilesInClear() async throws {
         let (place, phone) = (try Place(), try Self.phone())
         for isFirst in [true, false] {
             let saving = try await ChatFSProcess.start(

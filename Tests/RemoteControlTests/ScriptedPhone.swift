@@ -198,7 +198,7 @@ private final class PhoneServer: HTTP2SessionEvents, @unchecked Sendable {
                 continue
             }
             if shared.isReleased {
-                // What has no answer yet is held on.
+                // Requests without an answer are held.
                 var left: [(stream: Int32, json: String, file: [UInt8]?)] = []
                 for (stream, json, file) in held {
                     if let answer = script(json, file) {

@@ -48,7 +48,8 @@ enum ServiceCommand {
             },
             Command(
                 "status", "Show what the units of mounts do.",
-                discussion: "Ends with 1 if one has failed.", arguments: [name], options: [ProgramConnection.json]
+                discussion: "Ends with 1 if one has failed.", arguments: [name],
+                options: [ProgramConnection.json]
             ) { try await show(chosen($0), isForPrograms: $0.has("json")) },
             Command(
                 "logs", "Print what mounts wrote to the journal.", arguments: [name],

@@ -91,7 +91,7 @@ enum ServiceUnit {
         RestartPreventExitStatus=64 77
         # All that users may have. Any other directive of hardening sets no_new_privs in a unit of a user, or gives it mounts
         # of its own: then fusermount3 could not mount, or nobody would see the folder. The program confines itself
-        # (docs/security.md).
+        # (docs/security/threat-model.md).
         UMask=0077
         LimitCORE=0
 
