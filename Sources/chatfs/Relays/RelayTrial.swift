@@ -58,7 +58,7 @@ struct RelayTrial: Sendable {
             recipientKey: key.publicKey, boxKey: AgreementKey.generate().publicKey,
             password: server.password.map { Array($0.utf8) }, subscribes: false, mode: .messaging)
         let answer = try await connections.ask(
-            ClientRequest(.create(queue), key: .signing(key)), of: server)
+            ClientRequest(.new(queue), key: .signing(key)), of: server)
         guard case .created(let ids) = answer else { throw refusal(answer, of: "makes no queue") }
         let deleted = try await connections.ask(
             ClientRequest(.delete, of: ids.recipientID, key: .signing(key)), of: server)
