@@ -8,7 +8,7 @@ import Testing
 struct DeveloperPagesTests {
     @Test("every named source file exists")
     func files() throws {
-        // Pages give the whole path of tests, and of the program the path below Sources.
+        // Pages name files of tests and contrib by full path, files of the program relative to Sources.
         let path = /`([A-Za-z][A-Za-z+\/-]*\/[A-Za-z+]+\.swift)`/
         var count = 0
         for page in try DeveloperPages.pages() {
@@ -87,7 +87,7 @@ struct DeveloperPagesTests {
     /// Protocols of notation, not seams.
     private static let notations: Set = ["DescribedError", "SQLBindable"]
 
-    @Test("every protocol that a test replaces is a row of the seams")
+    @Test("every replaced protocol is a seam")
     func seams() throws {
         let program = try SourceDeclaration.ofProgram()
         let tests = try SourceDeclaration.ofTests()
@@ -109,7 +109,7 @@ struct DeveloperPagesTests {
             "there are no such types")
     }
 
-    @Test("the table of threads has the names and counts of the source")
+    @Test("the thread table matches the source")
     func threads() throws {
         let source = try SourceDeclaration.programFiles().map(DeveloperPages.text).joined(separator: "\n")
         let pools = source.matches(of: /ThreadPool\(\s*name: "([a-z-]+)", threads: ([0-9]*)/)
@@ -134,11 +134,11 @@ struct DeveloperPagesTests {
         #expect(others == ["main", "Swift's cooperative pool"])
     }
 
-    @Test("the table of lock ranks has the order and types of the source")
+    @Test("the lock table matches the ranks")
     func mutexes() throws {
         let rows = try DeveloperPages.table("generated/lock-ranks.md")
         #expect(rows.map { DeveloperPages.words($0[0]) } == MutexRank.allCases.map { ["\($0)"] })
-        // Of each rank, the files in which a mutex is given it, and what they declare.
+        // For each rank, the declarations of the files that give it to a mutex.
         var files: [String: [Set<String>]] = [:]
         for path in try LayeringTests.swiftFiles(in: "Sources") where !path.contains("/Base/") {
             let text = try DeveloperPages.text(path)
@@ -160,7 +160,7 @@ struct DeveloperPagesTests {
         }
     }
 
-    @Test("a hand-written page names every folder of a target")
+    @Test("every folder is listed on a page")
     func folders() throws {
         let lines = try DeveloperPages.pages().filter { !$0.contains("/generated/") }
             .flatMap { try DeveloperPages.text($0).split(separator: "\n") }
@@ -179,7 +179,7 @@ struct DeveloperPagesTests {
         }
     }
 
-    @Test("the sizes of types are right within a tenth")
+    @Test("type sizes are right within a tenth")
     func sizes() throws {
         let declarations = try SourceDeclaration.ofProgram()
         let rows = try DeveloperPages.text("docs/dev/generated/sizes.md").matches(

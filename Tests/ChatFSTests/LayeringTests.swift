@@ -135,7 +135,7 @@ struct LayeringTests {
         }
     }
 
-    @Test("the table of targets agrees with Package.swift")
+    @Test("the target table matches Package.swift")
     func table() throws {
         var documented: [String: Set<String>] = [:]
         for row in try DeveloperPages.table("generated/targets.md") {
