@@ -99,6 +99,23 @@ struct ConfiguredMountTests {
         #expect(!again.succeeded && again.errors.contains("was not saved"), "\(again.errors)")
     }
 
+    @Test("without libarchive folders are refused")
+    func withoutArchives() async throws {
+        let mounts = try await CopyStage.start(encrypted: false)
+        try mounts.folder.write(Array("no library".utf8), to: "libarchive.so.13")
+        let environment = ["LD_LIBRARY_PATH": mounts.folder.path]
+        let daemon = try await mounts.mount("alice", environment: environment)
+        defer { daemon.send(SIGKILL) }
+        #expect(daemon.errors.contains("Folders are not sent"), "\(daemon.errors)")
+        #expect(try await daemon.terminate() == .code(0))
+        let asked = try await ChatFSProcess.run(
+            [
+                "mount", mounts.folder.path("a"), "--profile", "alice", "--folders", "archive", "--data",
+                mounts.folder.path("data"),
+            ], environment: environment)
+        #expect(asked.ending == .code(64) && asked.errors.contains("libarchive13"), "\(asked.errors)")
+    }
+
     @Test("an error names its line before the mount")
     func mistake() async throws {
         let mounts = try await CopyStage.start(encrypted: false)

@@ -131,7 +131,7 @@ struct MountSettings: Sendable {
         if folders == .archive {
             folderArchiver = FolderArchiver()
             // By default, pasting is refused with a sentence instead.
-            guard folderArchiver != nil || invocation["folders"] == nil else {
+            guard folderArchiver != nil || invocation.given["folders"] == nil else {
                 throw UsageError("--folders archive needs libarchive (package libarchive13)")
             }
         }
