@@ -227,7 +227,7 @@ let package = Package(
         tests(of: "MessageBus", uses: ["Base", "Posix", "chatfs"]),
         tests(of: "Notifications", uses: ["ChatCore", "MessageBus"]),
         .testTarget(
-            name: "ChatFSTests", dependencies: ["Base", "Posix", "TestSupport", "chatfs"],
+            name: "ChatFSTests", dependencies: ["Base", "Posix", "RemoteControl", "TestSupport", "chatfs"],
             swiftSettings: settings),
         .testTarget(
             name: "BenchTests",

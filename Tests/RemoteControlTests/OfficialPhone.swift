@@ -72,13 +72,30 @@ final class OfficialPhone: Sendable {
     func connect(_ link: String) async throws -> String {
         heard.frames.withLock { $0 = [] }
         let answer = try await command("/connect remote ctrl \(link)")
-        guard !answer.contains("chatCmdError") else { throw WaitedInVain(answer) }
+        guard !answer.contains("chatCmdError") else { throw Self.failure(answer) }
         return try await wait(for: "a code") {
-            heard.frames.withLock { frames in
-                frames.compactMap { frame in
-                    JSONValue.parse(Array(frame.utf8))?["resp"]?["sessionCode"]?.string
-                }.last
+            let frames = heard.frames.withLock { $0 }
+            if let stopped = frames.last(where: { $0.contains(#""type":"remoteCtrlStopped""#) }) {
+                throw Self.failure(stopped)
             }
+            return frames.compactMap { frame in
+                JSONValue.parse(Array(frame.utf8))?["resp"]?["sessionCode"]?.string
+            }.last
         }
+    }
+
+    /// The phone gave up by its own limits: 15 seconds for the connection, and as many from the person's yes to our
+    /// greeting. On a machine that is busy with other work that happens to the unoptimised program.
+    struct TooLate: Error {}
+
+    /// Its user compares the code and says yes.
+    /// - Throws: `TooLate`; `WaitedInVain` with what it says else.
+    func verify(_ code: String) async throws {
+        let answer = try await command("/verify remote ctrl \(code)")
+        guard answer.contains("remoteCtrlConnected") else { throw Self.failure(answer) }
+    }
+
+    private static func failure(_ answer: String) -> any Error {
+        answer.contains("timeout") ? TooLate() : WaitedInVain(answer)
     }
 }

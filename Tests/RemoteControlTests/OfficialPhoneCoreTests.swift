@@ -15,8 +15,7 @@ struct OfficialPhoneCoreTests {
         let shown = try await phone.connect(try await desk.link())
         let code = try await wait(for: "a code") { desk.code }
         #expect(shown == code.description)
-        let answer = try await phone.command("/verify remote ctrl \(shown)")
-        #expect(answer.contains("remoteCtrlConnected"), "\(answer)")
+        try await phone.verify(shown)
     }
 
     @Test func notesAreStoredReadAndFoundAgain() async throws {

@@ -69,6 +69,31 @@ struct PhoneCoreTests {
         await core.shutDown()
     }
 
+    @Test func allChatsAreListedBeforeTheirHistoryIsRead() async throws {
+        let (desk, phone) = (try PhoneDesk(), try ChatPhone())
+        phone.core.change { state in
+            for chat in 1...1000 {
+                state.contacts[Int64(chat)] = "contact \(chat)"
+                for item in 0..<100 {
+                    let id = Int64(item * 1000 + chat)
+                    state.history.append(
+                        ScriptedMessage(id: id, contact: Int64(chat), name: "\(id).bin", size: 10))
+                }
+            }
+        }
+        let opening = try desk.open()
+        try phone.connect(to: try await desk.link())
+        let core = try await opening.value
+        #expect(try await core.chats().count == 1000)
+        // The one with the newest message first.
+        let first = try await wait(for: "the first file") {
+            try await core.items(of: .direct(1000), before: nil, count: 1).first
+        }
+        #expect(first.file?.name == "100000.bin")
+        #expect(try await core.itemCount() < 50_000, "the rest comes behind it")
+        await core.shutDown()
+    }
+
     @Test func awayPhoneStaysListedAndReadable() async throws {
         let (desk, phone) = (try PhoneDesk(), try ChatPhone())
         phone.put([7, 7], as: "here")

@@ -1,6 +1,7 @@
 import Base
 import ChatCore
 import JSON
+import RemoteControl
 
 extension APICommand {
     /// The command line for the core: one line, never with a line break, NUL or another control
@@ -170,8 +171,7 @@ extension APICommand {
         guard let file = message.source else {
             return JSONText.object(["msgContent": json(message.content), "mentions": "{}"])
         }
-        // On another machine it is a name in the core's folder of files.
-        guard file.path.isAbsolutePath || !file.path.isEmpty && !file.path.utf8.contains(0x2F),
+        guard message.isStored ? PhoneFileName.isClean(file.path) : file.path.isAbsolutePath,
             file.path.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F })
         else { throw invalid("The staged file of a message has no usable path.") }
         let path = JSONText.string(file.path)

@@ -113,9 +113,12 @@ public struct APIComposedMessage: Hashable, Sendable {
     /// The CryptoFile to send, absolute path; its last component is the name that recipients see. nil: only a text.
     public var source: FileSourceLocation?
     public var content: MessageContent
+    /// The source is a name in the folder of files of a core on another machine, which has it already.
+    public var isStored: Bool
 
-    public init(source: FileSourceLocation?, content: MessageContent) {
+    public init(source: FileSourceLocation?, content: MessageContent, isStored: Bool = false) {
         self.source = source
         self.content = content
+        self.isStored = isStored
     }
 }

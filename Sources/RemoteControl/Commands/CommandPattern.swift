@@ -72,10 +72,10 @@ enum CommandArgument {
 }
 
 /// The name of a file on the phone.
-enum PhoneFileName {
+public enum PhoneFileName {
     /// Whether it is one path component, without control characters, and not a relative folder. The phone does not
     /// sanitise names.
-    static func isClean(_ name: String) -> Bool {
+    public static func isClean(_ name: String) -> Bool {
         (1...255).contains(name.utf8.count) && name != "." && name != ".."
             && name.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F && $0 != UInt8(ascii: "/") }
     }

@@ -147,7 +147,7 @@ final class MessageSender: Sendable {
         _ message: ComposedMessage, _ staged: FileSourceLocation, to chat: ChatReference
     ) async throws(OfficialCoreError) -> APIItem {
         let response = try await connection.ask(
-            Self.command(message, staged, chat), timeout: .seconds(120))
+            Self.command(message, staged, chat, isStored: remote != nil), timeout: .seconds(120))
         guard case .newChatItems(let items) = response, let item = items.first else {
             throw OfficialCoreError(.notUnderstood, "The SimpleX core gave no message back.")
         }
@@ -155,9 +155,9 @@ final class MessageSender: Sendable {
     }
 
     private static func command(
-        _ message: ComposedMessage, _ staged: FileSourceLocation, _ chat: ChatReference
+        _ message: ComposedMessage, _ staged: FileSourceLocation, _ chat: ChatReference, isStored: Bool
     ) -> APICommand {
-        let composed = APIComposedMessage(source: staged, content: message.content)
+        let composed = APIComposedMessage(source: staged, content: message.content, isStored: isStored)
         if case .notes(let folder) = chat { return .createNotes(folder, [composed]) }
         return .send(APIChatReference(chat), [composed])
     }

@@ -19,7 +19,7 @@ public final class PhoneTransport: OfficialTransport {
     private let state: Lock<State>
 
     private init() {
-        let state = Lock(State(), rank: .collection)
+        let state = Lock(State())
         self.state = state
         lanes = Dictionary(uniqueKeysWithValues: TransportLane.allCases.map { ($0, PhoneLane()) })
         remoteFiles = PhoneFiles(connection: { state.withLock { $0.connection } })
