@@ -33,7 +33,7 @@ struct DocumentedCommandTests {
     @Test func namedCommandsAndOptionsExist() throws {
         var count = 0
         for page in try Self.pages() {
-            for match in try ArchitecturePage.text(page).matches(of: /`(chatfs [^`\n]+)`/) {
+            for match in try DeveloperPages.text(page).matches(of: /`(chatfs [^`\n]+)`/) {
                 count += 1
                 Self.check(Self.ownWords(of: String(match.1)), in: page)
             }
@@ -44,7 +44,7 @@ struct DocumentedCommandTests {
     /// Lines of code blocks that call chatfs, without prompts and comments.
     private static func exampleLines(of page: String) throws -> [String] {
         var isCode = false
-        return try ArchitecturePage.text(page).split(separator: "\n").compactMap { line in
+        return try DeveloperPages.text(page).split(separator: "\n").compactMap { line in
             if line.hasPrefix("```") { isCode.toggle() }
             let line = line.hasPrefix("$ ") ? line.dropFirst(2) : line
             guard isCode, line.hasPrefix("chatfs ") else { return nil }

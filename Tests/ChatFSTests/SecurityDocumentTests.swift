@@ -7,7 +7,7 @@ import Testing
 
     private static func pages() throws -> [(name: String, text: String)] {
         try PrivateFolder.names(at: LayeringTests.root + "/" + folder).sorted()
-            .map { ($0, try ArchitecturePage.text("\(folder)/\($0)")) }
+            .map { ($0, try DeveloperPages.text("\(folder)/\($0)")) }
     }
 
     @Test func namedSuitesExist() throws {
@@ -34,7 +34,7 @@ import Testing
         for page in try Self.pages() {
             for link in page.text.matches(of: /\]\(([^)#]*)#?([^)]*)\)/) {
                 let name = link.1.isEmpty ? page.name : String(link.1)
-                let text = try ArchitecturePage.text("\(Self.folder)/\(name)")
+                let text = try DeveloperPages.text("\(Self.folder)/\(name)")
                 guard !link.2.isEmpty else { continue }
                 let anchors = text.split(separator: "\n").filter { $0.hasPrefix("#") }
                     .map { Self.anchor(of: $0) }
