@@ -8,6 +8,8 @@ struct StoredFileTests {
     private static let size = 2_000_000
     private static let bytes = TwoMounts.bytes(size)
     private static let name = "bob/alice/film.bin"
+    /// Bytes in front of the content, as XFTP transfers it: the length, the name with its own, and "0".
+    private static let header: UInt64 = 8 + 1 + 8 + 1
 
     /// A received file of bob's with some cached pages and a flipped bit in its copy.
     private static func damaged() async throws -> (TwoMounts, OpenFile) {
@@ -20,7 +22,8 @@ struct StoredFileTests {
         let stored = try mounts.folder.names(in: folder)
         #expect(stored.count == 1)
         let file = try OpenFile(mounts.path(folder + "/" + stored[0]), flags: O_RDWR)
-        try file.write(try file.read(count: 1, at: 1_500_000).map { $0 ^ 1 }, at: 1_500_000)
+        let place = header + 1_500_000
+        try file.write(try file.read(count: 1, at: place).map { $0 ^ 1 }, at: place)
         return (mounts, first)
     }
 
