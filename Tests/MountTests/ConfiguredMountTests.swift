@@ -34,7 +34,8 @@ struct ConfiguredMountTests {
         defer { daemon.send(SIGKILL) }
         try await daemon.line("that it is mounted", within: .seconds(60)) { $0.contains("is mounted at") }
         try await wait(until: "the rule is kept") {
-            try mounts.folder.names(in: "data/profiles/1/muted").count == 1
+            // The folder is made with the first rule.
+            (try? mounts.folder.names(in: "data/profiles/1/muted"))?.count == 1
         }
         try await wait(until: "bob's files are kept") {
             try await mounts.chatfs(["keep", "show", "--chat", "bob", "--profile", "alice"]).contains(
