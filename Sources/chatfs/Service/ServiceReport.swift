@@ -21,7 +21,7 @@ final class ServiceReport: Sendable {
     ///
     /// - Parameter status: of the mount at this moment.
     func begin(_ status: @escaping @Sendable () async -> MountStatus) -> Task<Void, Never> {
-        socket.ready("mounted")
+        socket.ready("the folder can be used")
         return Task { [self] in
             var shown = ""
             while !Task.isCancelled {
