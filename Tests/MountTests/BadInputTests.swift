@@ -178,13 +178,19 @@ struct BadInputTests {
         return lines
     }
 
-    /// Every chunk matches its digest, but the whole does not: early readers get bytes, later ones none.
+    /// Every chunk matches its digest, but the whole does not. The chunks prove the bytes, so they are served;
+    /// `chatfs verify` reports that the sender's description contradicts itself.
     private func expectWholeDigest(_ mounts: TwoMounts) async throws {
-        // Early readers get chunks with valid digests. The check of the whole may already fail the first read.
-        if let early = try? mounts.read("bob/alice/" + Self.whole) { #expect(early == Self.bytes) }
-        try await mounts.waitForState("failed", of: "bob/alice/" + Self.whole)
-        let answer = try await readAll([Self.whole], in: mounts.path("bob/alice"))
-        #expect(answer[0].hasPrefix("\(EBADMSG) 0 ") && answer[0].contains("together"), "\(answer)")
+        #expect(try mounts.read("bob/alice/" + Self.whole) == Self.bytes)
+        try await wait(until: "the file is kept") {
+            try mounts.state("bob/alice/" + Self.whole) == "hydrated"
+        }
+        let outcome = try await ChatFSProcess.run([
+            "verify", "--data", mounts.data, "--profile", "bob", "--json",
+        ])
+        let lines = outcome.output.split(separator: "\n").filter { $0.contains("contradictory") }
+        #expect(outcome.ending == .code(1) && lines.count == 1, "\(outcome.output)\(outcome.errors)")
+        #expect(lines.allSatisfy { $0.contains(Self.whole) }, "\(outcome.output)")
     }
 
     /// `chatfs file receive` of the same descriptions prints one line, exits with 1 and leaves no file.

@@ -33,7 +33,7 @@ import Testing
         try stage.folder.write(Array("no key".utf8), to: "keyring/" + name)
         try stage.setKeyring("works")
         let nonsense = try await stage.chatfs("profile list")
-        #expect(nonsense.ending == .code(1) && nonsense.errors.contains("something else"))
+        #expect(nonsense.ending == .code(1) && nonsense.errors.contains("another value"))
         unlink(stage.folder.path("keyring/" + name))
         let gone = try await stage.chatfs("profile list")
         #expect(gone.ending == .code(1) && gone.errors.contains("no key of it"))

@@ -32,7 +32,7 @@ struct ServerOutageTests {
         let mounted = try await mount()
         let first = try await send("first")
         #expect(first.succeeded && !first.errors.contains("waits"), "\(first.errors)")
-        try await wait(until: "nothing waits") { try await !status().contains("messaging server") }
+        try await wait(until: "nothing waits") { try await !status().contains("messaging server 127.0.0.1:") }
 
         relay.send(SIGKILL)
         try await relay.ending()
@@ -52,7 +52,7 @@ struct ServerOutageTests {
         _ = try await relay.line("its address for messages") { $0.hasPrefix("smp://") }
         let again = try await mount()
         try await wait(until: "nothing waits", within: .seconds(120)) {
-            try await !status().contains("messaging server")
+            try await !status().contains("messaging server 127.0.0.1:")
         }
         // An unused invitation.
         let invited = try await ChatFSProcess.start(["pair", "--profile", "alice"] + data("alice"))
