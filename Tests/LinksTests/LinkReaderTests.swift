@@ -67,7 +67,7 @@ struct LinkReaderTests {
     func sizes(size: UInt64, fits: Bool) async throws {
         let error = await refusal(try link(LinkFacts(name: "a", size: size, expires: nil)))
         #expect(error?.code == (fits ? nil : .file(.damaged)))
-        if let error { #expect(error.sentence.contains("another size")) }
+        if let error { #expect(error.sentence.contains("The size in the link is impossible")) }
     }
 
     @Test("an impossible size counts as missing")
