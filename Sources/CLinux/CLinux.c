@@ -59,6 +59,8 @@ int chatfs_open_in_memory(const char *name) { return memfd_create(name, MFD_CLOE
 
 void chatfs_give_back_memory(void) { malloc_trim(0); }
 
+void chatfs_limit_arenas(int count) { mallopt(M_ARENA_MAX, count); }
+
 int chatfs_allocate(int descriptor, int64_t offset, int64_t length) {
     return fallocate(descriptor, 0, offset, length);
 }

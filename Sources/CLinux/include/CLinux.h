@@ -61,6 +61,8 @@ int chatfs_mount_serial(int descriptor, uint64_t *serial);
 int chatfs_mount_point(uint64_t serial, char *path, size_t size);
 // Returns free memory of the allocator to the system: malloc_trim(3).
 void chatfs_give_back_memory(void);
+// The maximum number of arenas of the allocator: M_ARENA_MAX of mallopt(3). Call before threads allocate.
+void chatfs_limit_arenas(int count);
 // madvise(2) of all code and constants of this process. Pages that are needed again come from the system's page cache.
 // Takes some milliseconds, and causes some page faults.
 void chatfs_give_back_code(void);

@@ -134,6 +134,7 @@ enum MountCommand {
     ) throws -> Command.Run {
         let mask = ProcessHardening.apply()
         ProcessHardening.allowManyOpenFiles()
+        Allocator.limitArenas()
         var chosen = try make()
         if let name = invocation.value(of: "save") {
             try SavedMount(name, invocation, at: chosen.mountpoint).add()
