@@ -1,6 +1,7 @@
 import ChatCore
 import Glibc
 import Posix
+import TestSupport
 
 @testable import Hydration
 
@@ -16,17 +17,8 @@ extension Stage {
 
     /// Unnamed files in a folder of the stage, found through this process's descriptors.
     func unnamedFiles(in name: String) throws -> [OpenFile] {
-        let descriptors = try OpenFile("/proc/self/fd", flags: O_RDONLY)
-        let numbers = try PrivateFolder.names(in: descriptors).filter { number in
-            var target = [UInt8](repeating: 0, count: 4096)
-            let length = target.withUnsafeMutableBytes {
-                readlink(
-                    "/proc/self/fd/\(number)", $0.baseAddress!.assumingMemoryBound(to: CChar.self), $0.count)
-            }
-            let path = String(decoding: target.prefix(max(0, length)), as: UTF8.self)
-            return path.hasPrefix(folder.path(name + "/")) && path.hasSuffix("(deleted)")
-        }
-        // After the search, which would find the copies.
-        return numbers.compactMap { Int32($0) }.map { OpenFile(adopting: dup($0)) }
+        try OpenDescriptors.paths()
+            .filter { $0.value.hasPrefix(folder.path(name + "/")) && $0.value.hasSuffix("(deleted)") }
+            .keys.map { OpenFile(adopting: dup($0)) }
     }
 }

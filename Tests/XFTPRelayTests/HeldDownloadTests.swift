@@ -15,14 +15,7 @@ import XFTP
     /// Returns whether this process, which contains the relay, has the chunk's file open.
     private static func isOpen(_ chunk: TestChunk) throws -> Bool {
         let name = Base64URL.encode(chunk.senderID)
-        let folder = try OpenFile("/proc/self/fd", flags: O_RDONLY | O_DIRECTORY)
-        return try PrivateFolder.names(in: folder).contains { descriptor in
-            var path = [UInt8](repeating: 0, count: 4096)
-            let count = path.withUnsafeMutableBytes {
-                $0.baseAddress.map { readlink("/proc/self/fd/\(descriptor)", $0, 4096) } ?? 0
-            }
-            return count > 0 && String(decoding: path.prefix(count), as: UTF8.self).contains(name)
-        }
+        return try OpenDescriptors.paths().values.contains { $0.contains(name) }
     }
 
     @Test func deletedChunksCountWhileDownloading() async throws {

@@ -58,10 +58,11 @@ final class People: Sendable {
         members = MemberConnections(
             store, retry: retry, server: { try Self.servers(of: store).randomElement() },
             joined: { [incoming] in try incoming.takeHeld() })
-        store.onOutgoing { [outgoing, answers, members] in
-            outgoing.notify()
-            answers.notify()
-            members.notify()
+        // Weak, as these objects hold the store.
+        store.onOutgoing { [weak outgoing, weak answers, weak members] in
+            outgoing?.notify()
+            answers?.notify()
+            members?.notify()
         }
     }
 

@@ -42,9 +42,10 @@ final class ProfileStore: Sendable {
     /// Announces that the profile will soon be free, so that other processes wait for it.
     func announceEnd() { lock.finish() }
 
-    /// Releases the profile.
+    /// Releases the profile and the listeners.
     func close() {
         events.close()
+        listeners.withLock { $0 = ChangeListeners() }
         tryToEmptyJournal()
         lock.release()
     }
