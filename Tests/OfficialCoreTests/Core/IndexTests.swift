@@ -69,6 +69,20 @@ import Testing
         #expect(words.count == StoredFileStatus.Word.allCases.count, "a status has no test")
     }
 
+    @Test func fileOfPhoneStaysElsewhereWhenWrittenAgain() throws {
+        let database = try database()
+        var item = Self.item(1, .rcvComplete, in: .direct(1))
+        item.file?.source = ItemTable.Place.elsewhere
+        try database.transaction { connection in
+            let items = IndexTables(connection).items
+            try items.put(item, try #require(item.file), reference: "@1")
+            let read = try #require(try items.item(item.id))
+            #expect(read.file?.isElsewhere == true && read.file?.source == nil)
+            try items.put(read, try #require(read.file), reference: "@1")
+            #expect(try items.item(item.id) == read)
+        }
+    }
+
     /// A status without a key keeps the place of a file with a key. The index does not store keys.
     @Test func indexStoresPlaceWithoutKey() throws {
         let database = try database()

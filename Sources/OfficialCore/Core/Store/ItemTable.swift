@@ -75,14 +75,16 @@ struct ItemTable {
     private func item(_ row: borrowing Row, of chat: ChatReference) throws -> ChatItem {
         let kind = try row.value("kind", as: StoredContentKind.self)
         // Keys are not in the index: `location(of:)` asks the core for them.
-        let path = row.bool("sealed") ? nil : row.textOrNil("path")
+        let stored = row.textOrNil("path")
+        let isElsewhere = stored == Place.elsewhere.path
+        let path = row.bool("sealed") || isElsewhere ? nil : stored
         let transport = try row.value("transport", as: ChatFile.Transport.self)
         var file = ChatFile(
             id: FileID(row.integer("file")), name: row.text("name"), size: row.unsigned("size"),
             status: try StoredFileStatus(row).status(isDescribed: row.bool("described")),
             transport: transport, source: path.map { FileSourceLocation(path: $0, arguments: nil) },
             expires: ChatFile.expiry(transport, of: row.timestamp("time")))
-        if row.textOrNil("path") == Place.elsewhere.path, file.status.isReadable {
+        if isElsewhere, file.status.isReadable {
             // No relay is needed for it any more.
             (file.isElsewhere, file.expires) = (true, nil)
         }
@@ -104,6 +106,7 @@ struct ItemTable {
     func put(_ item: ChatItem, _ file: ChatFile, reference: String, isRead: Bool = false) throws {
         let content = StoredContentKind.columns(of: item.content.kind)
         let status = StoredFileStatus(file.status)
+        let source = file.isElsewhere ? Place.elsewhere : file.source
         try connection.execute(
             """
             INSERT INTO item (id, chat, reference, seen, direction, sender, time, kind, seconds, text,
@@ -125,8 +128,8 @@ struct ItemTable {
             StoredDirection(item.direction), item.sender, item.time, content.kind, content.seconds,
             item.content.text, file.id.rawValue, file.name, file.size, file.transport.rawValue,
             status.word, status.part, status.total, status.problem?.kind.rawValue, status.problem?.sentence,
-            file.status == .rcvInvitation(described: true), file.source?.path,
-            file.source?.arguments != nil, isRead, item.hasPreview, item.isDeletedBySender)
+            file.status == .rcvInvitation(described: true), source?.path, source?.arguments != nil, isRead,
+            item.hasPreview, item.isDeletedBySender)
     }
 
     /// Where a file lies, and whether there is a key, which only the core has.
