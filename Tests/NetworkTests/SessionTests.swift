@@ -11,7 +11,7 @@ import Testing
         var answers = false
         var bodies: [Int32: [UInt8]] = [:]
         var ended: Set<Int32> = []
-        var closed: Set<Int32> = []
+        var closed: [Int32] = []
 
         func headersArrived(stream: Int32, status: Int?) { bodies[stream] = [] }
         func bodyArrived(stream: Int32, bytes: UnsafeRawBufferPointer) {
@@ -23,7 +23,7 @@ import Testing
                 try session?.submitResponse(stream: stream, body: BytesBody(bodies[stream] ?? []))
             }
         }
-        func streamClosed(stream: Int32, error: UInt32) { closed.insert(stream) }
+        func streamClosed(stream: Int32, error: UInt32) { closed.append(stream) }
     }
 
     static func side(_ role: HTTP2Session.Role) throws -> (HTTP2Session, Events) {
@@ -69,6 +69,22 @@ import Testing
         try Self.said(by: client).withUnsafeBytes { try server.receive($0) }
         #expect(client.isFinished)
         #expect(server.isGoingAway)
+    }
+
+    @Test func streamResetBeforeItsAnswerClosesOnce() throws {
+        let (client, clientEvents) = try Self.side(.client)
+        let (server, serverEvents) = try Self.side(.server)
+        defer {
+            clientEvents.session = nil
+            serverEvents.session = nil
+        }
+        let stream = try client.submitRequest(authority: "h", body: BytesBody(Array("hello".utf8)))
+        // The server has submitted its answer and sent nothing when the reset comes.
+        let reset: [UInt8] = [0, 0, 4, 3, 0, 0, 0, 0, UInt8(stream), 0, 0, 0, 8]
+        try (Self.said(by: client) + reset).withUnsafeBytes { try server.receive($0) }
+        #expect(serverEvents.ended == [stream])
+        _ = try Self.said(by: server)
+        #expect(serverEvents.closed == [stream])
     }
 
     @Test func piecesOfAnySizeMeanTheSame() throws {

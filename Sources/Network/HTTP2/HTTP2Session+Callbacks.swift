@@ -79,9 +79,12 @@ extension HTTP2Session {
         }
     }
 
-    /// A request that could not start because the peer is going away.
+    /// Ends a request that could not start because the peer is going away. The stream of an unsent answer is already
+    /// closed.
     func notSent(_ frame: nghttp2_frame) -> Int32 {
-        guard UInt32(frame.hd.type) == NGHTTP2_HEADERS.rawValue else { return 0 }
+        guard UInt32(frame.hd.type) == NGHTTP2_HEADERS.rawValue,
+            frame.headers.cat == NGHTTP2_HCAT_REQUEST
+        else { return 0 }
         return closed(stream: frame.hd.stream_id, error: NGHTTP2_REFUSED_STREAM.rawValue)
     }
 
