@@ -1,11 +1,11 @@
 import Base
 import ChatCore
 
-/// Size and place of one chunk.
+/// Size and relay of one chunk.
 public struct ChunkPlace: Hashable, Sendable {
     /// Bytes in the encrypted file, a multiple of 65,536.
     public var size: UInt32
-    /// Any name for the relay that holds it: chunks of one relay share a bound.
+    /// Any name for the relay. Chunks with the same name share the limit per relay.
     public var relay: String
 
     public init(size: UInt32, relay: String) {
@@ -14,48 +14,47 @@ public struct ChunkPlace: Hashable, Sendable {
     }
 }
 
-/// One described file, fetched chunk by chunk. In the program XFTP, in tests memory.
+/// The remote chunks of one file. The program uses XFTP, tests use memory.
 public protocol ChunkSource: Sendable {
     var chunks: [ChunkPlace] { get }
-    /// Key and nonce of the file as it lies on the relays.
+    /// Key and nonce of the encrypted file on the relays.
     var arguments: FileArguments { get }
 
-    /// Fetches a chunk (from 0) and compares it with the description. `progress` is a sign of life, with
-    /// how many of its bytes have come.
-    /// - Throws: why it did not come, told to readers as `FileProblem(error)`: of XFTP an `XFTPError`, `damaged`
-    ///   when it is another chunk than the described one. `CancellationError` when its task was cancelled.
+    /// Downloads a chunk, counted from 0, and compares it with the description.
+    /// - Parameter progress: Called with the number of received bytes; also proves that the relay responds.
+    /// - Throws: The error that readers get as `FileProblem(error)`, for XFTP an `XFTPError`: `damaged` for a
+    ///   chunk that differs from the description. `CancellationError` if the task was cancelled.
     func fetch(
         _ chunk: Int, progress: @escaping @Sendable (_ received: UInt64) -> Void
     ) async throws -> any FetchedChunk
 
-    /// Starts the check of the file as a whole.
-    /// - Throws: `XFTPError.malformedDescription` when the description has no proper key.
+    /// Starts the check of the whole file.
+    /// - Throws: `XFTPError.malformedDescription` for an invalid key in the description.
     func wholeCheck() throws -> any WholeCheck
 
-    /// Encrypts decrypted bytes of the stream in place: they are those on the relays again. The tag at the end stays
-    /// as it is. Blocks for about 0.4 ms per MiB.
+    /// Encrypts decrypted bytes of the stream in place, as they are on the relays. The tag at the end is
+    /// unchanged. Blocks for about 0.4 ms per MiB.
     func encrypt(_ bytes: UnsafeMutableRawBufferPointer, at position: UInt64)
 }
 
-/// A chunk that has arrived and is the described one. Its memory is used again when the last reference
-/// goes. Any thread; nothing here changes.
+/// An arrived chunk that matches its description. Immutable and thread-safe; its memory is reused after the
+/// last reference is gone.
 public protocol FetchedChunk: AnyObject, Sendable {
     var count: Int { get }
-    /// Gives its bytes as they lie on the relay.
+    /// Passes the chunk's bytes as they are on the relay.
     func withEncrypted(_ body: (UnsafeRawBufferPointer) throws -> Void) rethrows
-    /// Decrypts the bytes from `offset` of the chunk on into all of `buffer`. Blocks for about 0.4 ms per MiB.
+    /// Decrypts from the chunk's `offset` until `buffer` is full. Blocks for about 0.4 ms per MiB.
     func decrypt(from offset: Int, into buffer: UnsafeMutableRawBufferPointer)
 }
 
-/// Takes the encrypted stream from front to end, the 16 bytes of the tag included, and says at the end whether they
-/// are one file that its sender encrypted.
+/// Authenticates the encrypted stream from start to end, including the 16-byte tag.
 public protocol WholeCheck {
-    /// The next bytes as they lie on the relays.
-    /// - Throws: what ends the check; of XFTP nothing.
+    /// Adds the next encrypted bytes.
+    /// - Throws: An error that ends the check. XFTP throws none.
     mutating func add(encrypted bytes: UnsafeRawBufferPointer) throws
-    /// - Throws: `XFTPError.damaged` when the file is another one.
+    /// - Throws: `XFTPError.damaged` if the tag does not match.
     func finish() throws
 }
 
-/// Makes the source of a claimed file's chunks from its description.
+/// Creates the chunk source of a claimed file from its description.
 public typealias ChunkSourceMaker = @Sendable (ClaimedFile) async throws -> any ChunkSource

@@ -6,7 +6,7 @@ import Posix
 import XFTP
 
 extension FileProblem {
-    /// The consequence of any error on the way of a file, for who reads it (`docs/reference/filesystem.md`).
+    /// The problem that readers get for an error (`docs/reference/filesystem.md`).
     init(_ error: any Error) {
         switch error {
         case let error as HydrationError where error.code == .damaged:

@@ -1,31 +1,30 @@
 import Base
 import ChatCore
 
-/// How far the bytes of one file are on this machine, beyond what the core knows.
+/// The local state of a file's bytes, in addition to the core's status.
 public struct HydrationCondition: Hashable, Sendable {
     public enum Stage: Hashable, Sendable {
-        /// Nothing is being done about it, though a part may be at hand.
+        /// No work is running. Some bytes may be available.
         case idle
-        /// Chunks are being fetched or stored, the core receives it, or its stored copy is being verified.
+        /// Chunks are being fetched or stored, the core is downloading, or the stored copy is being verified.
         case receiving
-        /// Every byte is at hand: in the cache, or in the core's copy, which was verified.
+        /// Every byte is available, in the cache or in the verified copy of the core.
         case complete
     }
 
     public var stage: Stage
-    /// Per cent of the bytes that are at hand.
+    /// Available bytes in per cent.
     public var progress: Int
-    /// What stands in the way at present, or what went wrong for good.
+    /// The current or permanent problem.
     public var problem: FileProblem?
-    /// When what failed is tried again without a reader, from now on; nil when it is being tried, or waits for
-    /// one.
+    /// Time until a retry without a reader; nil if a try is running or needs a reader.
     public var nextTry: Duration?
     /// Decrypted bytes in the cache.
     public var cached: UInt64
-    /// The whole is served from the core's copy, or the core keeps one too.
+    /// True if the core has a copy too.
     public var isStored: Bool
 
-    /// All of it is decrypted in the cache.
+    /// True if the whole file is decrypted in the cache.
     public var isHydrated: Bool { stage == .complete && cached > 0 }
 
     public init(
@@ -41,10 +40,10 @@ public struct HydrationCondition: Hashable, Sendable {
     }
 }
 
-/// What the hydrator tells without being asked.
+/// A change that the hydrator reports.
 public enum HydrationChange: Hashable, Sendable {
-    /// Another stage, a problem came or went, or it was pinned or unpinned.
+    /// The stage, the problem or the pin changed.
     case conditionChanged(FileID)
-    /// Bytes that were served must not be served again: the kernel's pages of the file are to go.
+    /// Invalidate the kernel's pages of this file: its bytes must not be read again.
     case contentInvalid(FileID)
 }

@@ -2,21 +2,21 @@ import Base
 import Cryptography
 import Posix
 
-/// The hydrator could not start, or a step of it failed.
+/// An error of starting the hydrator or of one of its operations.
 public typealias HydrationError = CodedError<HydrationErrorCode>
 
-/// What a `HydrationError` says.
+/// Code of a `HydrationError`.
 public enum HydrationErrorCode: Hashable, Sendable {
-    /// The cache folder, or a file in it, cannot be used.
+    /// The cache folder or one of its files is unusable.
     case cache
-    /// The file as a whole is not what its sender described.
+    /// The file does not match its sender's description.
     case damaged
-    /// A stored file does not keep still while it is checked.
+    /// A stored file changes while it is verified.
     case changing
 }
 
 extension HydrationError {
-    /// What a disk said of a file of the cache.
+    /// Wraps an I/O error of a cache file.
     init(cacheFile error: SystemError) { self.init(.cache, error.sentence, cause: error) }
 
     static var diskDoesNotKeep: HydrationError {

@@ -1,20 +1,20 @@
 import ChatCore
 
-/// What a read found.
+/// The result of a read.
 public enum ReadResult: Sendable {
-    /// So many bytes, fewer than asked only at the end of the file.
+    /// Number of bytes read; fewer than requested only at the end of the file.
     case filled(Int)
-    /// All of them, but not in the reader's memory. Only from a read that does not wait.
+    /// All bytes, in their own memory. Only from reads that do not wait.
     case ready(any ReadyBytes)
-    /// Not all of them are available: wait for them. Only from a read that does not wait.
+    /// Not all bytes are available. Only from reads that do not wait.
     case pending
     case failed(FileProblem)
-    /// The reader's task was cancelled. Only from a read that waits.
+    /// The task was cancelled. Only from reads that wait.
     case cancelled
 }
 
-/// Bytes of a file that were made before somebody asked. They stay as they are for as long as this is held; then
-/// their memory is used for others.
+/// Bytes that were decrypted ahead of a read. They are unchanged while referenced; then their memory is
+/// reused.
 public protocol ReadyBytes: AnyObject, Sendable {
     var bytes: UnsafeRawBufferPointer { get }
 }

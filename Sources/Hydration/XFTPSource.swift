@@ -3,7 +3,7 @@ import ChatCore
 import Posix
 import XFTP
 
-/// The chunks of a claimed file on their relays.
+/// The chunks of a claimed file on XFTP relays.
 struct XFTPSource: ChunkSource {
     let chunks: [ChunkPlace]
     var arguments: FileArguments {
@@ -12,14 +12,14 @@ struct XFTPSource: ChunkSource {
     private let reader: ChunkwiseReader
     private let buffers: SpareBuffers
 
-    /// Reads the description, which blocks. One that only leads to another is refused: it would lead to
-    /// relays that nobody has approved.
+    /// Parses the description; blocks. Rejects redirects to another description, whose relays were not
+    /// approved.
     init(_ claim: ClaimedFile, client: XFTPClient, buffers: SpareBuffers) throws {
         let description = try FileDescription(parsing: claim.description)
         reader = try ChunkwiseReader(description, client: client)
         self.buffers = buffers
         var names: [RelayAddress: String] = [:]
-        // Counted for its first relay: the client turns to another only when that one fails or is silent.
+        // Chunks count for their first relay; the client uses another one only if that fails or is silent.
         chunks = description.chunks.map { chunk in
             guard let relay = chunk.replicas.first?.relay else {
                 return ChunkPlace(size: chunk.size, relay: "")
@@ -34,13 +34,13 @@ struct XFTPSource: ChunkSource {
         _ chunk: Int, progress: @escaping @Sendable (_ received: UInt64) -> Void
     ) async throws -> any FetchedChunk {
         let fetched = BufferedChunk(buffers, reader, chunk)
-        // The first byte is a sign as well: it tells how far away the relay is.
+        // The first byte is reported too, since it measures the relay's latency.
         let counted = Lock((received: 0, told: -Self.progressStep))
         try await reader.fetchEncrypted(chunk: chunk, into: fetched.buffer, retry: Self.retryPolicy) {
             count in
             let received = counted.withLock { counted -> Int? in
                 counted.received += count
-                // Another attempt has begun: its first bytes are a sign again.
+                // Another attempt has started; report its first bytes.
                 if count < 0 { counted.told = counted.received - Self.progressStep }
                 guard count > 0 else { return nil }
                 guard counted.received - counted.told >= Self.progressStep else { return nil }
@@ -52,14 +52,13 @@ struct XFTPSource: ChunkSource {
         return fetched
     }
 
-    /// A relay that refuses connections is known to be gone after four to five seconds: whoever reads hears it
-    /// then. The hydrator goes on trying.
+    /// Reports a relay that refuses connections after 4 to 5 s. The hydrator retries later.
     private static let retryPolicy = RetryPolicy(first: .milliseconds(200), maxDelay: .seconds(2), tries: 6)
 
-    /// Bytes between two signs of life.
+    /// Bytes between two progress reports.
     private static let progressStep = 256 << 10
 
-    /// Without the SHA-512: each chunk was compared with its own digest.
+    /// Skips the SHA-512, because each chunk was compared with its digest.
     func wholeCheck() throws -> any WholeCheck {
         Check(check: try WholeFileCheck(reader.description, comparesDigest: false))
     }
@@ -76,7 +75,7 @@ struct XFTPSource: ChunkSource {
     }
 }
 
-/// A chunk in the memory it was received into.
+/// A chunk in its receive buffer.
 private final class BufferedChunk: FetchedChunk {
     let buffer: ChunkBuffer
     private let buffers: SpareBuffers
@@ -103,12 +102,12 @@ private final class BufferedChunk: FetchedChunk {
     }
 }
 
-/// Chunk memory that was used before: mapping 4 MiB afresh for every chunk costs as much as hashing it.
-/// All is given back to the system when nothing is in flight. How much is out at once is bounded by the
-/// hydrator's settings; memory of a silent relay's chunks was never touched.
+/// Reuses chunk buffers, because mapping 4 MiB for each chunk costs as much as hashing it. All are freed when
+/// no chunk is in flight. The hydrator's settings limit the number in use; buffers of a silent relay are
+/// untouched memory.
 final class SpareBuffers: Sendable {
     private let state = Lock((spare: [ChunkBuffer](), out: 0), rank: .innermost)
-    /// As many as go through the check or wait for it while others arrive.
+    /// Enough for the chunks that are stored or wait while others arrive.
     private static let maxSpare = 6
 
     func take(_ size: Int) -> ChunkBuffer {
@@ -137,8 +136,8 @@ final class SpareBuffers: Sendable {
 }
 
 extension Hydrator {
-    /// The hydrator of the program: claimed files come over XFTP.
-    /// - Throws: `cache` when the folder cannot be emptied.
+    /// Creates the program's hydrator, which downloads over XFTP.
+    /// - Throws: `cache` if the folder cannot be emptied.
     public convenience init(
         core: any FileTransferring, client: XFTPClient, cacheFolder: PrivateFolder,
         settings: HydrationSettings = HydrationSettings(), retention: RetentionList? = nil

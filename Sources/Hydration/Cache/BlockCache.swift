@@ -4,9 +4,9 @@ import Cryptography
 import Glibc
 import Posix
 
-/// The folder for decrypted blocks. Every file in it loses its name the moment it is made, and unless the
-/// user wants it otherwise is sealed with a key that exists only in locked memory of this process: after the
-/// process is gone, however it went, nothing is left, and what a disk still holds cannot be read.
+/// The folder of decrypted blocks. Every file in it is unlinked as soon as it is created. In the sealed mode,
+/// blocks are encrypted with a key that exists only in locked memory of this process, so they are unreadable
+/// after the process ends, even after a crash.
 struct BlockCache: Sendable {
     private let folder: PrivateFolder
     private let key = SecretBytes(randomCount: 32)
@@ -17,7 +17,7 @@ struct BlockCache: Sendable {
     private let lastStream = Lock<UInt64>(0)
     let usage = CacheUsage()
 
-    /// Sweeps what an earlier process may have left between making a file and taking its name.
+    /// Deletes files that an earlier process left between creation and unlinking.
     init(folder: PrivateFolder, settings: HydrationSettings) throws(HydrationError) {
         self.folder = folder
         mode = settings.cacheMode
@@ -35,9 +35,9 @@ struct BlockCache: Sendable {
 
     var usesDisk: Bool { mode != .memory }
 
-    /// A place for the stream of one file. Blocks on the disk; a full disk is no obstacle, the chunks stay in
+    /// Creates the stream of one file. Blocks on disk I/O. A full disk causes no error; chunks then stay in
     /// memory.
-    /// - Parameter contentOffset: where in the stream the content is expected to begin.
+    /// - Parameter contentOffset: Expected position of the content in the stream, in bytes.
     func makeStream(_ layout: ChunkLayout, contentOffset: UInt64) throws -> CachedStream {
         let id = lastStream.withLock { last in
             last += 1
@@ -54,28 +54,28 @@ struct BlockCache: Sendable {
         return .sealed(try SealedFile(file: file, key: key, fileID: SystemRandomSource().bytes(16)))
     }
 
-    /// An empty file without a name.
+    /// Creates an empty unlinked file.
     func makeFile() throws(SystemError) -> OpenFile {
         let descriptor = chatfs_open_unnamed(folder.directory.descriptor)
         if descriptor >= 0 { return OpenFile(adopting: descriptor) }
-        // Not every filesystem knows files without a name.
+        // Some filesystems do not support O_TMPFILE.
         let name = "blocks-" + Hexadecimal.encode(SystemRandomSource().bytes(16))
         let file = try OpenFile(name, flags: O_RDWR | O_CREAT | O_EXCL, in: folder.directory)
         try check("take a cache file's name") { unlinkat(folder.directory.descriptor, name, 0) }
         return file
     }
 
-    /// Whether `bytes` more may be kept on the disk.
+    /// Returns true if the cache may store `bytes` more on the disk.
     func hasCapacity(for bytes: UInt64) -> Bool {
         if let limit, usage.total + bytes > limit { return false }
         guard let free = freeBytes() else { return true }
         return free >= bytes && free - bytes >= minimumFree
     }
 
-    /// Bytes that are free on the cache's disk, as far as the filesystem says.
+    /// Free bytes on the cache's disk; nil if the filesystem does not report them.
     func freeBytes() -> UInt64? { try? folder.directory.availableBytes() }
 
-    /// Removes what has a name, as far as that goes: the next mount empties the folder. The files themselves go
+    /// Deletes named files and ignores errors, because the next mount empties the folder. Unlinked files go
     /// with their last reference.
     func remove() { try? folder.empty() }
 }

@@ -3,15 +3,15 @@ import ChatCore
 import Cryptography
 import Posix
 
-/// The decrypted stream of one file, as far as its chunks have arrived: on the disk, or in memory where
-/// the disk is full. Any thread.
+/// The available chunks of one file's decrypted stream, on disk, or in memory if the disk is full.
+/// Thread-safe.
 final class CachedStream: Sendable {
     enum Disk: Sendable {
         case sealed(SealedFile)
         case plain(PlainStream)
     }
 
-    /// Tells the streams of one cache apart.
+    /// Unique among the streams of one cache.
     let id: UInt64
     let layout: ChunkLayout
     private let disk: Disk?
@@ -32,10 +32,10 @@ final class CachedStream: Sendable {
         usage.give(bytesOnDisk)
     }
 
-    /// Without it, chunks are kept in memory only.
+    /// If false, chunks are kept in memory only.
     var hasDisk: Bool { disk != nil }
 
-    /// Bytes of chunks that lie on the disk, in the cache or in the CryptoFile that is being written.
+    /// Bytes of chunks on the disk, in the cache or in the unfinished CryptoFile.
     var bytesOnDisk: UInt64 {
         places.withLock { $0.chunksOnDisk.reduce(0) { $0 + layout.size(of: $1) } }
     }
@@ -50,7 +50,7 @@ final class CachedStream: Sendable {
         }
     }
 
-    /// Whether a chunk lies in the cache, for as long as that lets it.
+    /// Returns true if the cache holds the chunk. Memory chunks may be evicted at any time.
     func keeps(_ chunk: Int) -> Bool {
         switch place(of: chunk) {
         case .disk: true
@@ -59,8 +59,8 @@ final class CachedStream: Sendable {
         }
     }
 
-    /// Fills the buffer; false when a part is missing or not what was stored. `DamagedChunks` when parts that
-    /// had gone into the CryptoFile are not in it any more.
+    /// Fills the buffer. Returns false if a chunk is missing or damaged in the cache.
+    /// - Throws: `DamagedChunks` if the CryptoFile no longer holds chunks that were written to it.
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws -> Bool {
         let end = offset + UInt64(buffer.count)
         for chunk in layout.chunks(offset..<end) {
@@ -94,7 +94,7 @@ final class CachedStream: Sendable {
                 isRead = memory.read(ChunkMemory.Key(stream: id, chunk: chunk), from: start, into: target)
             case nil: return false
             }
-            // Blocks that were given back meanwhile read as zeros, and a chunk may have moved on.
+            // Discarded blocks read as zeros, so compare the place again: the chunk may have moved meanwhile.
             if place?.isSame(as: self.place(of: chunk)) == true { return isRead }
         }
     }
@@ -105,7 +105,7 @@ final class CachedStream: Sendable {
         do {
             return try written.read(into: target, at: position)
         } catch let error as CryptographyError where error.isDamage {
-            // A block proves itself as a whole, and may hold the end of one chunk and the beginning of another.
+            // Tags cover whole blocks, and a block may span two chunks.
             let blocks = written.blocks(around: position..<position + UInt64(target.count))
             let chunks = places.withLock { places in
                 layout.chunks(blocks).filter {
@@ -134,21 +134,21 @@ final class CachedStream: Sendable {
 
     // MARK: - Keeping
 
-    /// A chunk has arrived: it is read from its memory until it is kept elsewhere or forgotten.
+    /// Records an arrived chunk. Reads use its memory until it is kept elsewhere or forgotten.
     func hold(_ fetched: any FetchedChunk, _ chunk: Int) {
         forget(chunk)
         change(chunk) { $0.arrived(chunk, fetched) }
     }
 
-    /// A chunk's content is in the CryptoFile. What also lies on the disk of the cache stays there: reading it
-    /// back is cheaper.
+    /// Records that the CryptoFile holds the chunk. A copy on the cache's disk stays, because reading it back
+    /// is cheaper.
     func wrote(_ chunk: Int, to content: WrittenContent) {
         if case .memory = change(chunk, { $0.written(chunk, to: content) }) {
             memory.drop(ChunkMemory.Key(stream: id, chunk: chunk))
         }
     }
 
-    /// Changes where a chunk lies, and counts what is on the disk. Answers where it was before.
+    /// Changes the place of a chunk and counts bytes on the disk. Returns the previous place.
     @discardableResult
     private func change(_ chunk: Int, _ event: (inout ChunkPlaces) -> Void) -> ChunkPlaces.Place? {
         let (before, isOnDisk) = places.withLock { places in
@@ -164,8 +164,8 @@ final class CachedStream: Sendable {
         return before
     }
 
-    /// Keeps a chunk on the disk. When this fails, nothing of it is left there. One caller per chunk at a
-    /// time. Blocks on the disk.
+    /// Writes a chunk to the cache's disk and discards a partial write on failure. Blocks on disk I/O.
+    /// Concurrent calls for one chunk are not allowed.
     func keepOnDisk(_ fetched: any FetchedChunk, _ chunk: Int) throws {
         guard let disk else { preconditionFailure("a cache in memory has no disk") }
         let offset = layout.range(of: chunk).lowerBound
@@ -181,7 +181,7 @@ final class CachedStream: Sendable {
         change(chunk) { $0.keptOnDisk(chunk) }
     }
 
-    /// Keeps a chunk in memory and answers which chunks of which streams had to go for it.
+    /// Keeps a chunk in memory. Returns the chunks that were evicted for it, of any stream.
     func keepInMemory(_ fetched: any FetchedChunk, _ chunk: Int) -> [ChunkMemory.Key] {
         let gone = memory.keep(ChunkMemory.Key(stream: id, chunk: chunk), count: fetched.count) {
             fetched.decrypt(from: 0, into: $0)
@@ -214,12 +214,12 @@ final class CachedStream: Sendable {
         }
     }
 
-    /// The chunk's blocks are not what was stored, or not wanted any more.
+    /// Drops a chunk that is damaged or no longer wanted.
     func forget(_ chunk: Int) {
         if case .disk = change(chunk, { $0.forget(chunk) }) { discard(chunk) }
     }
 
-    /// Gives the disk space of a chunk back. A disk that cannot even do that keeps it until the file goes.
+    /// Frees the disk space of a chunk. On an error the space stays in use until the file is closed.
     private func discard(_ chunk: Int) {
         let range = layout.range(of: chunk)
         switch disk {
@@ -233,8 +233,8 @@ final class CachedStream: Sendable {
         }
     }
 
-    /// The content as a file on the disk, once all of it is there; nil when it is sealed, in memory, or laid
-    /// otherwise.
+    /// Returns the content as a file on the disk if all chunks are in the plain cache and the content starts
+    /// at the expected offset; nil otherwise.
     func contentFile(at offset: UInt64, size: UInt64) throws -> OpenFile? {
         let isOnDisk = places.withLock { places in
             (0..<layout.count).allSatisfy { if case .disk = places[$0] { true } else { false } }

@@ -1,11 +1,11 @@
 import Base
 import Glibc
 
-/// Decrypted chunks in memory, up to a number of bytes: all there is without a cache on disk, and the way
-/// out when the disk is full. What was used longest ago goes first. Any thread.
+/// An LRU cache of decrypted chunks in memory with a limit in bytes. It is the only cache in the memory mode
+/// and the fallback for a full disk. Thread-safe.
 final class ChunkMemory: Sendable {
     struct Key: Hashable, Sendable {
-        /// Of the stream.
+        /// Number of the stream.
         var stream: UInt64
         var chunk: Int
     }
@@ -21,12 +21,11 @@ final class ChunkMemory: Sendable {
 
     init(limit: UInt64) { self.limit = limit }
 
-    /// Keeps a chunk, at the cost of others: answers which. One that is larger than the limit is kept
-    /// alone.
+    /// Stores a chunk and returns the chunks evicted for it. A chunk larger than the limit is kept alone.
     func keep(_ key: Key, count: Int, fill: (UnsafeMutableRawBufferPointer) -> Void) -> [Key] {
         let pages = LockedPages(count: count)
         fill(pages.bytes)
-        // Pages are given back outside the lock.
+        // Unmap pages outside the lock.
         let (gone, released) = state.withLock { state -> ([Key], [LockedPages]) in
             var gone: [Key] = []
             var released: [LockedPages] = []
@@ -53,7 +52,7 @@ final class ChunkMemory: Sendable {
 
     func holds(_ key: Key) -> Bool { state.withLock { $0.chunks[key] != nil } }
 
-    /// False when the chunk is not held any more.
+    /// Returns false if the chunk was evicted.
     func read(_ key: Key, from offset: Int, into buffer: UnsafeMutableRawBufferPointer) -> Bool {
         let pages: LockedPages? = state.withLock { state in
             state.uses += 1
@@ -66,7 +65,7 @@ final class ChunkMemory: Sendable {
         return true
     }
 
-    /// Lets go of a chunk.
+    /// Drops a chunk.
     func drop(_ key: Key) {
         let released = state.withLock { state in
             let pages = state.chunks.removeValue(forKey: key)?.bytes
@@ -76,7 +75,7 @@ final class ChunkMemory: Sendable {
         withExtendedLifetime(released) {}
     }
 
-    /// Lets go of all chunks of a stream.
+    /// Drops all chunks of a stream.
     func drop(stream: UInt64) {
         let released = state.withLock { state in
             let keys = state.chunks.keys.filter { $0.stream == stream }
@@ -90,10 +89,9 @@ final class ChunkMemory: Sendable {
     }
 }
 
-/// Decrypted bytes in pages of their own that are kept out of swap where the system allows it, and out of
-/// core dumps.
+/// Decrypted bytes in their own pages, locked if the system allows it, and excluded from core dumps.
 private final class LockedPages: @unchecked Sendable {
-    // Safe: filled before it is shared, only read afterwards.
+    // Safe: filled before it is shared, then only read.
     let bytes: UnsafeMutableRawBufferPointer
 
     init(count: Int) {

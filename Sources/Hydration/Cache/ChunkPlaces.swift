@@ -1,22 +1,23 @@
-/// Where the bytes of each chunk of one stream lie. A value; of what is not listed, nothing is held.
+/// The place of each chunk of one stream. Chunks without an entry are not held. A value with these
+/// transitions:
 ///
-/// * arrived: from nowhere;
-/// * on the disk of the cache, or in its memory: from arrived;
-/// * written: from arrived or memory. What also lies on the disk of the cache stays there, since reading it back
-///   is cheaper;
-/// * nowhere: from everywhere.
+/// - arrived: from no place
+/// - cache disk or cache memory: from arrived
+/// - written: from arrived or cache memory; a copy on the cache's disk stays, because reading it back is
+///   cheaper
+/// - no place: from every place
 struct ChunkPlaces: Sendable {
     enum Place: Sendable {
-        /// In the memory that it was received into.
+        /// In the receive buffer.
         case arrived(any FetchedChunk)
-        /// On the disk of the cache, with a number that no other stay there has.
+        /// On the cache's disk, with a number that is unique to this write.
         case disk(UInt64)
-        /// In the memory of the cache, as long as that is not needed for others.
+        /// In the cache's memory, until evicted.
         case memory
         /// Only in the CryptoFile that the storage pipeline writes.
         case written
 
-        /// In the cache or in the CryptoFile.
+        /// True for the cache's disk and the CryptoFile.
         var isOnDisk: Bool {
             switch self {
             case .disk, .written: true
@@ -24,7 +25,7 @@ struct ChunkPlaces: Sendable {
             }
         }
 
-        /// Whether it is the same stay at the same place.
+        /// Returns true if the chunk has not moved since `other` was read.
         func isSame(as other: Place?) -> Bool {
             switch (self, other) {
             case (.disk(let number), .disk(let now)): number == now
@@ -37,7 +38,7 @@ struct ChunkPlaces: Sendable {
 
     private var places: [Int: Place] = [:]
     private var lastNumber: UInt64 = 0
-    /// The CryptoFile, as far as it is written.
+    /// The written part of the CryptoFile.
     private(set) var written: WrittenContent?
 
     subscript(chunk: Int) -> Place? { places[chunk] }

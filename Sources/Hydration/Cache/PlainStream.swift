@@ -1,17 +1,16 @@
 import Base
 import Posix
 
-/// The stream of a file on the disk as it is, laid so that the content begins with the first byte on the disk: a
-/// finished file is then one that the kernel can read itself. What is in front of the content is in memory.
+/// A stream on disk in clear. The file starts with the first byte of the content, so the kernel can read a
+/// finished file directly. Bytes before the content are kept in memory.
 ///
-/// Where the content begins is only certain with the first chunk; until then it is taken to be where the
-/// file's name in the message says. When that was wrong, everything is in its place all the same, but the file
-/// on the disk is not the content.
+/// The content's offset is an estimate from the file name in the message until the first chunk arrives. With
+/// a wrong estimate reads still work, but the file on disk is not the content.
 final class PlainStream: Sendable {
     private let file: OpenFile
-    /// The position in the stream of the first byte on the disk.
+    /// Stream position of the file's first byte.
     private let start: UInt64
-    /// What is in front of it.
+    /// Bytes before `start`.
     private let head: Lock<[UInt8]>
 
     init(file: OpenFile, contentOffset: UInt64) {
@@ -33,7 +32,7 @@ final class PlainStream: Sendable {
             UnsafeRawBufferPointer(rebasing: bytes[count...]), at: position + UInt64(count) - start)
     }
 
-    /// Fills the buffer from a position of the stream on; false when less is there. Blocks.
+    /// Fills the buffer from a position of the stream. Returns false at the end of the data. Blocks.
     func read(
         into buffer: UnsafeMutableRawBufferPointer, at position: UInt64
     ) throws(SystemError) -> Bool {
@@ -46,22 +45,22 @@ final class PlainStream: Sendable {
         return try file.read(into: rest, at: position + UInt64(count) - start) == rest.count
     }
 
-    /// Gives the disk space of a range of the stream back.
+    /// Frees the disk space of a range of the stream.
     func discard(_ range: Range<UInt64>) throws(SystemError) {
         let onDisk = range.clamped(to: start..<UInt64.max)
         guard !onDisk.isEmpty else { return }
         try file.punchHole(onDisk.lowerBound - start..<onDisk.upperBound - start)
     }
 
-    /// The file with nothing but the content, when that begins where it was expected; what comes after it in
-    /// the stream cannot be read any more then.
+    /// Returns the file cut to the content if the estimated offset was right; nil otherwise. Bytes behind the
+    /// content are lost.
     func content(at offset: UInt64, size: UInt64) throws(SystemError) -> OpenFile? {
         guard offset == start else { return nil }
         try file.truncate(to: size)
         return file
     }
 
-    /// How many of so many bytes lie in front of the first byte on the disk.
+    /// Returns the number of bytes, at most `count`, before the file's first byte.
     private func inHead(_ count: Int, at position: UInt64) -> Int {
         position < start ? Int(min(UInt64(count), start - position)) : 0
     }

@@ -4,12 +4,12 @@ import Cryptography
 import Glibc
 import Posix
 
-/// One file that is open, retained or has blocks in the cache, with a lock of its own: performs what its machine
-/// decides. Any thread. The lock is held for steps of the machine only; a read of bytes that are available takes
-/// no lock that other files share, unless it moves the window that is read ahead.
+/// The driver of a file that is open, retained or cached: it performs the effects of its `FileMachine`.
+/// Thread-safe. The lock is held for steps of the machine only. Reads of available bytes take no lock shared
+/// with other files unless they move the read-ahead window.
 ///
-/// Lock order: a file's own, then the ticker's, then the scheduler's; the retention requests' is a leaf. Never two
-/// files' at once.
+/// Lock order: file, ticker, scheduler; the lock of `RetentionRequests` is a leaf. A thread never holds the
+/// locks of two files.
 final class CachedFile: Sendable {
     typealias Machine = FileMachine<Download, WholeContent>
 
@@ -23,22 +23,22 @@ final class CachedFile: Sendable {
         var machine: Machine
         var readers: [WaitingReaders.ID: CheckedContinuation<WaitResult, Never>] = [:]
         var lastReader: WaitingReaders.ID = 0
-        /// What the scheduler was told last.
+        /// As last sent to the scheduler.
         var requests: (download: Download, requests: FetchRequests)?
         var isTicking = false
-        /// As it was told last.
+        /// As last reported.
         var isReceiving = false
     }
 
-    /// What is to follow a step, outside of the lock.
+    /// Work after a step, outside the lock.
     private struct Aftermath {
         var effects: [Machine.Effect] = []
         var answers: [(CheckedContinuation<WaitResult, Never>, WaitResult)] = []
-        /// Content that is let go of closes files.
+        /// Content whose release closes files.
         var released: Machine.Phase.Content?
         var schedules = false
         var startsTicking = false
-        /// It began, or ended, to be received, and no effect says so.
+        /// True if receiving started or ended without an effect that reports it.
         var tellsCondition = false
     }
 
@@ -57,8 +57,8 @@ final class CachedFile: Sendable {
 
     // MARK: - Reading
 
-    /// Answers when every byte of the range, which must not reach beyond the end, is available.
-    /// - Parameter counts: whether somebody reads who may go on, and may have more of the file.
+    /// Returns bytes if the whole range is available. The range must end within the file.
+    /// - Parameter counts: If true, the read counts for read-ahead and for receiving the whole file.
     func read(
         _ range: Range<UInt64>, into buffer: UnsafeMutableRawBufferPointer, counts: Bool = true
     ) -> ReadResult {
@@ -80,7 +80,7 @@ final class CachedFile: Sendable {
         var aftermath = Aftermath()
         let target = state.withLock { state in
             let located = state.machine.locate(range, counts: counts, now: context.now)
-            // Looking for what to fetch takes longer than all else here, and most reads change nothing.
+            // Scheduling is the most expensive step here, and most reads do not change it.
             if located.movesOn { aftermath = settle(&state, located.effects, now: context.now) }
             return located.target
         }
@@ -94,7 +94,7 @@ final class CachedFile: Sendable {
         do {
             return try whole.read(into: buffer, at: offset)
         } catch let error as CryptographyError where error.isDamage {
-            // Whoever reads next has it checked anew, and what is damaged is not served.
+            // The next reader verifies the copy again, so damaged bytes are never returned.
             whole.forgetCheck(context.verified)
             step { machine, _ in machine.outdated(whole) }
             return .pending
@@ -110,14 +110,14 @@ final class CachedFile: Sendable {
             FileCompletion(of: self, download).fetchAgain(damage.chunks)
             return .pending
         }
-        // What is still there of these chunks goes too, at once, or the reader would be sent to the same place.
+        // Drop the remaining parts of these chunks too, or the reader would find the same place again.
         let chunks = Array(download.layout.chunks(position..<position + UInt64(buffer.count)))
         for chunk in chunks { download.stream.forget(chunk) }
         step { machine, _ in machine.lost(download, chunks) }
         return .pending
     }
 
-    /// Waits until what is wanted is available or cannot be had.
+    /// Waits until the goal is reached or fails.
     func wait(for goal: WaitingReaders.Goal, timeout: Duration) async -> WaitResult {
         let id = state.withLock { state in
             state.lastReader += 1
@@ -148,14 +148,14 @@ final class CachedFile: Sendable {
         reader?.resume(returning: .cancelled)
     }
 
-    /// A complete copy, checked; nil while there is none.
+    /// The verified complete copy, if there is one.
     var whole: WholeContent? {
         state.withLock { state in
             if case .whole(let whole, _) = state.machine.phase { whole } else { nil }
         }
     }
 
-    /// Whether the core's copy that is served is not where it was. Asks the disk at most twice.
+    /// True if the core's copy in use was deleted or changed. At most two system calls.
     var isCopyDeleted: Bool {
         let (whole, path) = state.withLock { state -> (WholeContent?, String?) in
             guard case .whole(let whole, _) = state.machine.phase else { return (nil, nil) }
@@ -171,12 +171,12 @@ final class CachedFile: Sendable {
         state.withLock { $0.machine.condition(now: context.now) }
     }
 
-    /// For the steps of drivers and for tests: the machine as it is at this moment.
+    /// For drivers and tests: passes the machine in its current state.
     func withMachine<Result>(_ body: (Machine) -> Result) -> Result { state.withLock { body($0.machine) } }
 
     // MARK: - Steps
 
-    /// One step of the machine and what follows from it.
+    /// Performs one step of the machine and its effects.
     func step(_ event: (inout Machine, Duration) -> [Machine.Effect]) {
         step(event, registering: { _ in })
     }
@@ -196,7 +196,8 @@ final class CachedFile: Sendable {
         carryOut(aftermath)
     }
 
-    /// The scheduler has granted a fetch, and looks for the next one itself. False when it is not wanted any more.
+    /// Records a fetch granted by the scheduler, which picks the next one itself. Returns false if the chunk
+    /// is no longer wanted.
     func started(_ download: Download, _ chunk: Int) -> Bool {
         state.withLock { state in
             defer { _ = settle(&state, [], now: context.now) }
@@ -204,12 +205,12 @@ final class CachedFile: Sendable {
         }
     }
 
-    /// Bytes of a chunk are coming. Often: nothing follows from it but longer deadlines.
+    /// Extends deadlines when bytes of a chunk arrive. Called often, so it has no other effect.
     func progressed(_ download: Download, _ chunk: Int) {
         state.withLock { $0.machine.progressed(download, chunk, now: context.now) }
     }
 
-    /// The download that this is the pipeline of, as long as it is the present one.
+    /// Returns the current download if it uses this pipeline.
     func download(of pipeline: StoragePipeline) -> Download? {
         state.withLock { state in
             guard case .chunks(let download, _) = state.machine.phase, download.pipeline === pipeline else {
@@ -219,7 +220,7 @@ final class CachedFile: Sendable {
         }
     }
 
-    /// Takes it out of the cache; false when it is in use.
+    /// Removes the file from the cache. Returns false if it is in use.
     func evict(invalidates: Bool) -> Bool {
         var isDone = false
         step { machine, _ in
@@ -230,7 +231,7 @@ final class CachedFile: Sendable {
         return isDone
     }
 
-    /// Whether somebody waits, who is to be answered in time.
+    /// Returns true if a reader waits.
     func tick() -> Bool {
         var isAwaited = false
         step { machine, now in
@@ -240,7 +241,7 @@ final class CachedFile: Sendable {
         return isAwaited
     }
 
-    /// Under the lock: what has to be in step with the machine.
+    /// Brings readers, scheduler and ticker in line with the machine. Called with the lock held.
     private func settle(_ state: inout State, _ effects: [Machine.Effect], now: Duration) -> Aftermath {
         var aftermath = Aftermath(effects: effects)
         for effect in effects {
@@ -266,7 +267,7 @@ final class CachedFile: Sendable {
         return aftermath
     }
 
-    /// Tells the scheduler what is wanted now, if that is something else than before.
+    /// Sends changed requests to the scheduler. Returns true if it must schedule.
     private func publish(_ state: inout State, now: Duration) -> Bool {
         let wanted = state.machine.fetchRequests(now: now)
         let before = state.requests
@@ -315,8 +316,8 @@ final class CachedFile: Sendable {
 }
 
 extension FilePhase<Download, WholeContent>.Content {
-    /// Gives its place back now, whoever still holds it: a chunk on its way, or the kernel, which reads a
-    /// plain copy by itself and finds nothing from then on. Blocks on the disk.
+    /// Frees the storage at once, even if a running fetch or the kernel still uses it. The kernel reads plain
+    /// copies directly and then finds an empty file. Blocks on disk I/O.
     func erase() {
         switch self {
         case .chunks(let download):

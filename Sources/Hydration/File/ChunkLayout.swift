@@ -1,11 +1,11 @@
-/// Where the chunks of one file lie in its stream, and on which relays.
+/// Positions and relays of the chunks of one file.
 struct ChunkLayout: Hashable, Sendable {
-    /// Where each chunk begins, and at the end the length of the stream.
+    /// Start of each chunk in the stream, and as last element the stream's length.
     let offsets: [UInt64]
-    /// One name for each chunk's relay.
+    /// Name of each chunk's relay.
     let relays: [String]
 
-    /// nil without chunks, or with an empty one.
+    /// Returns nil for no chunks or an empty chunk.
     init?(_ chunks: [ChunkPlace]) {
         guard !chunks.isEmpty else { return nil }
         var offsets: [UInt64] = [0]
@@ -23,7 +23,7 @@ struct ChunkLayout: Hashable, Sendable {
     func range(of chunk: Int) -> Range<UInt64> { offsets[chunk]..<offsets[chunk + 1] }
     func size(of chunk: Int) -> UInt64 { offsets[chunk + 1] - offsets[chunk] }
 
-    /// The chunk that holds a position of the stream; the last one for positions beyond.
+    /// The chunk at a position of the stream, or the last chunk for positions beyond the end.
     func chunk(at position: UInt64) -> Int {
         var low = 0
         var high = count - 1
@@ -34,7 +34,7 @@ struct ChunkLayout: Hashable, Sendable {
         return low
     }
 
-    /// The chunks that hold any of a range of the stream.
+    /// The chunks that overlap a range of the stream.
     func chunks(_ range: Range<UInt64>) -> Range<Int> {
         guard !range.isEmpty, range.lowerBound < streamSize else { return 0..<0 }
         return chunk(at: range.lowerBound)..<chunk(at: range.upperBound - 1) + 1

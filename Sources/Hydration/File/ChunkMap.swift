@@ -1,8 +1,7 @@
 import ChatCore
 
-/// Which chunks of one file are available, which are being fetched, which failed, and how far the storage
-/// pipeline has come with them. A value without I/O; positions of the content are those that readers know,
-/// positions of the stream those of the chunks.
+/// State of each chunk of one file, failed fetches, and progress of the storage pipeline. A value without
+/// I/O. Content positions are those of readers; stream positions are those of chunks.
 struct ChunkMap: Sendable {
     enum State: Hashable, Sendable {
         case missing
@@ -12,44 +11,44 @@ struct ChunkMap: Sendable {
 
     struct Failure: Hashable, Sendable {
         var problem: FileProblem
-        /// Readers get this answer until then.
+        /// Until then, readers get this problem without a new try.
         var answeredUntil: Duration
-        /// Nothing is fetched ahead before.
+        /// Earliest time of a fetch without a waiting reader.
         var retryAt: Duration
         var count: Int
     }
 
-    /// Length of the header in front of the content: from the shortest name to the longest, with the
-    /// 8 bytes of the length (simplexmq `FileHeader`).
+    /// Header lengths for the shortest and the longest name, including the 8-byte length field (simplexmq
+    /// `FileHeader`).
     private static let shortestHeader: UInt64 = 10
     private static let longestHeader: UInt64 = 521
 
     let layout: ChunkLayout
-    /// Length of the content, as the message says.
+    /// Length of the content in bytes, from the message.
     let contentSize: UInt64
-    /// The core fetches its durable copy itself.
+    /// True if the core downloads its own durable copy.
     let isReceivedByCore: Bool
     private(set) var states: [State]
     private(set) var availableBytes: UInt64 = 0
-    /// Where the content begins in the stream: known with the first chunk.
+    /// Position of the content in the stream, known from the first chunk on.
     private(set) var contentOffset: UInt64?
     private(set) var failures: [Int: Failure] = [:]
-    /// Why missing chunks will never come.
+    /// The permanent reason why missing chunks cannot arrive.
     private(set) var finalProblem: FileProblem?
-    /// So many chunks, from the first on, have gone through the storage pipeline.
+    /// Number of chunks, from the first on, that passed the storage pipeline.
     private(set) var storedCount = 0
-    /// Of these, chunks that the disk has not kept: they are fetched once more.
+    /// Passed chunks that the disk lost; they are downloaded again.
     private(set) var damaged: Set<Int> = []
     private(set) var completion = Completion.open
 
-    /// How far the file as a whole is.
+    /// Progress of the file as a whole.
     enum Completion: Hashable, Sendable {
         case open
-        /// All chunks have gone through the pipeline, and the whole is being handed to the core.
+        /// All chunks passed the pipeline, and the core is taking over the file.
         case inProgress
-        /// The last attempt to store the whole failed, for a reason that may pass.
+        /// The last attempt to store the file failed temporarily.
         case failed(FileProblem)
-        /// The whole has been checked; its durable copy is the core's affair.
+        /// The file was verified; the core makes the durable copy.
         case verified
     }
 
@@ -63,7 +62,7 @@ struct ChunkMap: Sendable {
     var isComplete: Bool { availableBytes == layout.streamSize }
     var progress: Int { Int(Double(availableBytes) / Double(layout.streamSize) * 100) }
 
-    /// All is available, and nothing more is being done to store it.
+    /// True if all chunks are available and no storage work is left.
     var isSettled: Bool {
         switch completion {
         case .open, .inProgress: isComplete && finalProblem != nil
@@ -75,7 +74,7 @@ struct ChunkMap: Sendable {
         if case .failed(let problem) = completion { problem } else { nil }
     }
 
-    /// What stands in the way at present.
+    /// The current problem: permanent, of storing, or of the last failed fetch.
     var problem: FileProblem? {
         finalProblem ?? completionProblem
             ?? failures.values.max { $0.answeredUntil < $1.answeredUntil }?.problem
@@ -83,8 +82,8 @@ struct ChunkMap: Sendable {
 
     // MARK: - For readers
 
-    /// The chunks that a range of the content needs. Before the header is known also the first one, and
-    /// the others by the limits of where they can be.
+    /// The chunks needed for a range of the content. Before the header is known, the first chunk and all
+    /// chunks that could hold the range.
     func needed(for range: Range<UInt64>) -> [Int] {
         guard !range.isEmpty else { return contentOffset == nil ? [0] : [] }
         if let contentOffset {
@@ -96,7 +95,7 @@ struct ChunkMap: Sendable {
         return likely.first == 0 ? Array(likely) : [0] + likely
     }
 
-    /// Where a range of the content begins in the stream, when all of it is available.
+    /// The stream position of a range of the content, if the whole range is available.
     func position(of range: Range<UInt64>) -> UInt64? {
         guard let contentOffset else { return nil }
         let start = contentOffset + range.lowerBound
@@ -107,8 +106,8 @@ struct ChunkMap: Sendable {
         return start
     }
 
-    /// The chunk that holds a position of the content, the number of chunks beyond its end; before the header is
-    /// known, one that is none.
+    /// The chunk at a content position, or the number of chunks beyond the end. Returns -1 before the header
+    /// is known.
     func chunk(at position: UInt64) -> Int {
         guard let contentOffset else { return -1 }
         return position < contentSize ? layout.chunk(at: contentOffset + position) : layout.count
@@ -121,15 +120,15 @@ struct ChunkMap: Sendable {
         }
     }
 
-    /// Whether bytes of a chunk bring somebody nearer to a goal: they are of what it needs, or nothing of that
-    /// has been begun, and what is under way has to come before it.
+    /// Returns true if bytes of this chunk advance the goal: it is a needed chunk, or no needed chunk is in
+    /// flight yet and running fetches come first.
     func isProgress(_ chunk: Int, for goal: WaitingReaders.Goal) -> Bool {
         guard case .bytes(let range) = goal else { return true }
         let needed = needed(for: range)
         return needed.contains(chunk) || !needed.contains { states[$0] == .inFlight }
     }
 
-    /// The problem that a reader of this range gets at once, if any.
+    /// The problem that a reader of this range gets at once.
     func problem(for range: Range<UInt64>, now: Duration) -> FileProblem? {
         for chunk in needed(for: range) where states[chunk] != .available {
             if let finalProblem { return finalProblem }
@@ -138,15 +137,15 @@ struct ChunkMap: Sendable {
         return nil
     }
 
-    // MARK: - What to fetch, in order, at most `limit` chunks
+    // MARK: - Chunks to fetch, in order, at most `limit`
 
-    /// For a reader who waits for this range.
+    /// Chunks for a waiting reader.
     func demanded(for range: Range<UInt64>, limit: Int) -> [Int] {
         guard finalProblem == nil else { return [] }
         return Array(needed(for: range).lazy.filter { states[$0] == .missing }.prefix(limit))
     }
 
-    /// Ahead of readers, and at last what holds no content but belongs to the whole.
+    /// Chunks ahead of readers. When the content is available, also chunks that only the complete file needs.
     func ahead(of windows: [ReadAhead.Window], limit: Int, now: Duration) -> [Int] {
         guard finalProblem == nil, let contentOffset else { return [] }
         var chunks: [Int] = []
@@ -166,8 +165,8 @@ struct ChunkMap: Sendable {
             }.prefix(limit))
     }
 
-    /// For the whole: the first one, which says where the content begins; then those that the storage pipeline
-    /// has not had, and those without content.
+    /// Chunks for the complete file: the first one, which holds the header, then those that the storage
+    /// pipeline lacks.
     func remaining(limit: Int, now: Duration) -> [Int] {
         guard finalProblem == nil, completionProblem == nil, !isReceivedByCore else { return [] }
         if contentOffset == nil { return isFetchable(0, now: now) ? [0] : [] }
@@ -175,19 +174,19 @@ struct ChunkMap: Sendable {
             states.indices.lazy.filter { isOutstanding($0) && isFetchable($0, now: now) }.prefix(limit))
     }
 
-    /// Fetched for a reader in vain, and to be tried again.
+    /// Chunks whose fetch failed and is due for a retry.
     func failedBefore(limit: Int, now: Duration) -> [Int] {
         guard finalProblem == nil, !failures.isEmpty else { return [] }
         return Array(failures.keys.sorted().lazy.filter { isFetchable($0, now: now) }.prefix(limit))
     }
 
-    /// When the next chunk that failed may be tried again; nil when none is missing for that.
+    /// Time of the next retry; nil if no failed chunk is missing.
     var nextRetry: Duration? {
         guard finalProblem == nil else { return nil }
         return failures.lazy.filter { self.states[$0.key] == .missing }.map(\.value.retryAt).min()
     }
 
-    /// The whole cannot be without its coming, even when nobody reads it.
+    /// Returns true if the complete file needs the chunk even without readers.
     private func isOutstanding(_ chunk: Int) -> Bool { chunk >= storedCount || damaged.contains(chunk) }
 
     private func isFetchable(_ chunk: Int, now: Duration) -> Bool {
@@ -196,7 +195,7 @@ struct ChunkMap: Sendable {
 
     // MARK: - Events
 
-    /// missing → in flight. False when the chunk is not missing any more, or will never come.
+    /// missing → in flight. Returns false if the chunk is not missing or cannot arrive.
     mutating func started(_ chunk: Int) -> Bool {
         guard states[chunk] == .missing, finalProblem == nil else { return false }
         states[chunk] = .inFlight
@@ -204,7 +203,7 @@ struct ChunkMap: Sendable {
     }
 
     /// in flight → available.
-    /// - Parameter contentOffset: with the first chunk, where the header says that the content begins.
+    /// - Parameter contentOffset: For the first chunk, the content's position from the header.
     mutating func arrived(_ chunk: Int, contentOffset: UInt64?) {
         guard states[chunk] == .inFlight else {
             return assertionFailure("chunk \(chunk) arrived while \(states[chunk])")
@@ -215,7 +214,7 @@ struct ChunkMap: Sendable {
         if let contentOffset { self.contentOffset = contentOffset }
     }
 
-    /// in flight → missing, or available → missing when it came but could not be kept.
+    /// in flight → missing, or available → missing if the chunk could not be stored.
     mutating func failed(
         _ chunk: Int, _ problem: FileProblem, now: Duration, settings: HydrationSettings
     ) {
@@ -237,14 +236,14 @@ struct ChunkMap: Sendable {
         if states[chunk] == .inFlight { states[chunk] = .missing }
     }
 
-    /// available → missing: its blocks could not be read back, or went for those of others.
+    /// available → missing: its blocks were unreadable or evicted.
     mutating func lost(_ chunk: Int) {
         guard states[chunk] == .available else { return }
         states[chunk] = .missing
         availableBytes -= layout.size(of: chunk)
     }
 
-    /// A reader ran into its deadline: the next ones for the same chunks do not wait as long.
+    /// Records a reader's timeout, so that the next readers of these chunks fail at once.
     mutating func timedOut(_ range: Range<UInt64>, now: Duration, settings: HydrationSettings) {
         for chunk in needed(for: range) where states[chunk] != .available {
             failures[chunk] = Failure(
@@ -253,30 +252,31 @@ struct ChunkMap: Sendable {
         }
     }
 
-    /// What is missing will never come. The first reason stays.
+    /// Ends all fetches with a permanent problem. The first problem stays.
     mutating func end(_ problem: FileProblem) { finalProblem = finalProblem ?? problem }
 
     // MARK: - The storage pipeline
 
-    /// So many chunks, from the first on, have gone through it. True when the whole is to be handed over now.
+    /// Records the number of passed chunks. Returns true if the complete file can now be handed over.
     mutating func stored(upTo count: Int) -> Bool {
         storedCount = max(storedCount, min(count, layout.count))
         return completeWhenStored()
     }
 
-    /// A chunk that went through it is not where it was put.
+    /// Records that the disk lost a passed chunk.
     mutating func noteDamage(_ chunk: Int) {
         lost(chunk)
         if chunk < storedCount { damaged.insert(chunk) }
     }
 
-    /// It was put there once more. True when the whole is to be handed over now.
+    /// Records that the lost chunk was written again. Returns true if the complete file can now be handed
+    /// over.
     mutating func repaired(_ chunk: Int) -> Bool {
         damaged.remove(chunk)
         return completeWhenStored()
     }
 
-    /// open → in progress, when every chunk is where the pipeline put it.
+    /// open → in progress, if the CryptoFile holds every chunk.
     private mutating func completeWhenStored() -> Bool {
         guard storedCount == layout.count, damaged.isEmpty, completion == .open, finalProblem == nil else {
             return false
@@ -285,7 +285,7 @@ struct ChunkMap: Sendable {
         return true
     }
 
-    /// in progress → open: damage was found at the end.
+    /// in progress → open: the final check found damage.
     mutating func completionInterrupted() {
         if completion == .inProgress { completion = .open }
     }
@@ -293,7 +293,7 @@ struct ChunkMap: Sendable {
     /// open or in progress → failed.
     mutating func completionFailed(_ problem: FileProblem) { completion = .failed(problem) }
 
-    /// failed → open: the pipeline goes on where it stopped. False when it had not failed.
+    /// failed → open: the pipeline continues where it stopped. Returns false if it had not failed.
     mutating func retryCompletion() -> Bool {
         guard completionProblem != nil, finalProblem == nil else { return false }
         completion = .open

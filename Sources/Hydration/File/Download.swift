@@ -1,10 +1,10 @@
-/// A file that comes chunk by chunk: where it comes from, where its chunks are kept, and how they become the
-/// CryptoFile that is stored. Known by its identity: what is said of an earlier attempt is not said of this one.
+/// One attempt to download a file chunk by chunk: source, chunk storage and pipeline. Results of other
+/// attempts are told apart by object identity.
 final class Download: Sendable {
     let source: any ChunkSource
     let stream: CachedStream
     let pipeline: StoragePipeline
-    /// What is left of a damaged copy, a sentence.
+    /// A sentence about usable parts of a damaged copy.
     let remains: String?
 
     init(source: any ChunkSource, stream: CachedStream, pipeline: StoragePipeline, remains: String?) {

@@ -1,10 +1,9 @@
-/// Who wants bytes of one file: openings, readers who wait or read on, and what it is retained for. Says what is
-/// worth fetching and when nobody wants anything any more; where the bytes come from it does not know. A value
-/// without I/O.
+/// Demand for bytes of one file: open handles, waiting readers, read-ahead and retention. Decides which
+/// chunks to request and whether the file is unused. A value without I/O.
 struct FileDemand: Sendable {
     private(set) var opens = 0
     private(set) var lastUse: Duration
-    /// The item is deleted: nothing is received for it any more, and who has it open keeps what is here.
+    /// The item was deleted. No more bytes are fetched; open handles keep the available bytes.
     private(set) var isRemoved = false
     var waiting = WaitingReaders()
     private var readAhead = ReadAhead()
@@ -15,23 +14,24 @@ struct FileDemand: Sendable {
         lastUse = now
     }
 
-    /// Nobody has it open or waits for it.
+    /// True without open handles and waiting readers.
     var isUnused: Bool { opens == 0 && waiting.isEmpty }
-    /// Somebody waits for bytes, or it is received to its end.
+    /// True if a reader waits or the file is retained.
     var isWanted: Bool { !waiting.isEmpty || isRetained }
     var isPinned: Bool { retention.contains(.pinned) }
-    /// Received to its end whether or not somebody reads it, as often as it takes.
+    /// True if the file is received completely, with retries, without a reader.
     var isRetained: Bool { !isRemoved && !retention.isEmpty }
 
-    /// Received to its end without a reader.
+    /// Returns true if the complete file is fetched without a reader.
     func wantsWhole(_ chunks: ChunkMap) -> Bool {
         (isRetained || !chunks.damaged.isEmpty) && chunks.finalProblem == nil
     }
 
-    /// Whether somebody has use for another try of what failed, at its time.
+    /// Returns true if failed chunks are retried at their time.
     func awaitsRetry(of chunks: ChunkMap) -> Bool { opens > 0 || wantsWhole(chunks) }
 
-    /// Whether so much was read that the file is one to be finished. What the core receives itself, it finishes itself.
+    /// Returns true if readers took enough to finish the file: more than its first chunk. Files that the core
+    /// receives are finished by the core.
     func wasReadOn(_ chunks: ChunkMap) -> Bool {
         !isRemoved && !chunks.isReceivedByCore && chunks.finalProblem == nil
             && readAhead.total > chunks.layout.size(of: 0)
@@ -53,7 +53,7 @@ struct FileDemand: Sendable {
         lastUse = now
     }
 
-    /// True when nobody has it open any more: where they were reading is forgotten.
+    /// Returns true if this was the last open handle. Read positions are then forgotten.
     mutating func closed(now: Duration) -> Bool {
         assert(opens > 0, "closed more often than opened")
         opens -= 1
@@ -63,10 +63,10 @@ struct FileDemand: Sendable {
         return true
     }
 
-    /// A range of chunks was looked for. False when nothing else is worth fetching now than before.
+    /// Records a read. Returns false if the wanted chunks are unchanged.
     /// - Parameters:
-    ///   - counts: whether more is fetched for a reader who goes on like this.
-    ///   - chunk: that which holds a position of the content.
+    ///   - counts: If true, the read counts for read-ahead.
+    ///   - chunk: Maps a content position to its chunk.
     @discardableResult
     mutating func read(
         _ range: Range<UInt64>, counts: Bool, now: Duration, chunk: (UInt64) -> Int
@@ -75,10 +75,10 @@ struct FileDemand: Sendable {
         return counts && readAhead.note(range, chunk: chunk)
     }
 
-    /// False when it was retained for this already.
+    /// Returns false if the file was already retained for this reason.
     mutating func retain(_ reason: Retention) -> Bool { retention.insert(reason).inserted }
 
-    /// False when it was not retained for this.
+    /// Returns false if the file was not retained for this reason.
     mutating func letGo(_ reason: Retention) -> Bool { retention.remove(reason) != nil }
 
     mutating func removed() { isRemoved = true }

@@ -1,25 +1,25 @@
 import ChatCore
 
-/// What a `FileMachine` wants to be done.
+/// A command of `FileMachine` to its driver.
 enum FileEffect<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>: Sendable {
-    /// Find out where the bytes are: the core's copy, chunks to be claimed, or the core itself.
+    /// Find the source of the bytes: the core's copy, chunks to claim, or a download by the core.
     case prepare(Preparation)
-    /// The storage pipeline goes on where it failed.
+    /// Continue the failed storage pipeline.
     case resumeStorage(Download)
-    /// All chunks have gone through the storage pipeline: hand the whole to the core.
+    /// Hand the complete file to the core; all chunks passed the storage pipeline.
     case complete(Download)
-    /// Answer a waiting reader; nil: its bytes are available.
+    /// Answer a waiting reader; nil means that its bytes are available.
     case answer(WaitingReaders.ID, FileProblem?)
-    /// Take this from everybody who holds it.
+    /// Erase this content, even if it is still in use.
     case erase(FilePhase<Download, Whole>.Content)
-    /// Give the claim back, with the reason when there is one.
+    /// Abandon the claim, with the reason if there is one.
     case abandonClaim(FileProblem?)
-    /// Whether the file is to be received to its end.
+    /// Record or remove that the file is to be received completely.
     case retainUnfinished(Bool)
     case conditionChanged
-    /// The kernel's pages must go.
+    /// Invalidate the kernel's pages.
     case contentInvalid
-    /// The object is to leave the registry.
+    /// Remove the object from the registry.
     case retired
 
     var isConditionChange: Bool {
@@ -27,21 +27,21 @@ enum FileEffect<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>: Se
     }
 }
 
-/// Where a read finds its bytes.
+/// The source of bytes for a read.
 enum ReadTarget<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>: Sendable {
-    /// In the cache, from this position of the stream on.
+    /// In the cache at this stream position.
     case chunks(Download, position: UInt64)
     case whole(Whole)
     case pending
     case failed(FileProblem)
 }
 
-/// What a preparation found.
+/// The result of a preparation.
 enum PreparationResult<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>: Sendable {
-    /// - Parameter isReceivedByCore: the core fetches its durable copy itself.
+    /// - Parameter isReceivedByCore: True if the core downloads its own durable copy.
     case chunks(Download, ChunkLayout, isReceivedByCore: Bool)
     case whole(Whole, cached: UInt64)
-    /// The core receives it.
+    /// The core downloads the file.
     case awaitingCore
     /// The sender has not finished its upload.
     case awaitingDescription

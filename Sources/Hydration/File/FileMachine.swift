@@ -1,24 +1,23 @@
 import ChatCore
 
-/// One file that is open, retained or has blocks in the cache: where its bytes are, who waits for them, and
-/// what is done next. Pure: events go in with the time (counted from the hydrator's start), effects come out
-/// for `CachedFile` to carry out.
+/// The state machine of a file that is open, retained or cached. Pure: events come in with the time since the
+/// hydrator's start; effects go out to `CachedFile`.
 ///
-/// The content belongs to the phase, and says by its identity which attempt an answer is of: events that name
-/// another preparation, download or copy than the present one are late, and ignored. All else that does not fit
-/// the phase is a bug and traps in debug builds. One large type, since every event must see the phase; what is about
-/// chunks (`ChunkMap`), who wants them (`FileDemand`) and retries (`RetryState`) has types of its own.
+/// The content belongs to the phase, and its identity names the attempt. Events of another preparation,
+/// download or copy are late and ignored. Any other event that does not fit the phase is a bug and traps in
+/// debug builds. The type is large because every event needs the phase; chunks (`ChunkMap`), demand
+/// (`FileDemand`) and retries (`RetryState`) have types of their own.
 struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>: Sendable {
     typealias Phase = FilePhase<Download, Whole>
     typealias Effect = FileEffect<Download, Whole>
     typealias Target = ReadTarget<Download, Whole>
 
     private(set) var phase = Phase.idle
-    /// As the core described it last.
+    /// As last described by the core.
     private(set) var item: ChatItem
     private(set) var file: ChatFile
     private(set) var demand: FileDemand
-    /// The user had the core's copy of what is served deleted: only who has it open goes on with it.
+    /// The user deleted the core's copy in use. Only handles that are already open may still read it.
     private(set) var isCopyDeleted = false
     private var retry = RetryState()
     private let settings: HydrationSettings
@@ -41,12 +40,12 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
 
     // MARK: - Openings
 
-    /// Another opening. nil when the object is retired.
-    /// - Parameter outdated: the stored copy, when it was found changed since it was checked.
+    /// Adds an open handle. Returns nil if the object is retired.
+    /// - Parameter outdated: The stored copy, if it changed since it was verified.
     mutating func open(_ item: ChatItem, outdated: Whole?, now: Duration) -> [Effect]? {
         guard !isRetired else { return nil }
         demand.opened(now: now)
-        // Of a copy that was deleted this is the last one.
+        // A deleted copy has no newer version to read.
         let outdated = isCopyDeleted ? nil : outdated
         return (outdated.map { self.outdated($0) } ?? []) + update(item, now: now) + retryCompletion()
     }
@@ -61,9 +60,9 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
 
     // MARK: - Readers
 
-    /// Where a range of the content is, which must not reach beyond its end.
-    /// - Parameter counts: whether more is fetched for a reader who goes on like this.
-    /// - Returns: `movesOn` when something else may be worth fetching than before.
+    /// Finds the source of a range of the content, which must end within the file.
+    /// - Parameter counts: If true, the read counts for read-ahead.
+    /// - Returns: `movesOn` is true if the wanted chunks may have changed.
     mutating func locate(
         _ range: Range<UInt64>, counts: Bool = true, now: @autoclosure () -> Duration
     ) -> (target: Target, effects: [Effect], movesOn: Bool) {
@@ -85,9 +84,9 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
         }
     }
 
-    /// A reader waits. It is answered at once or later, at the latest when `timeout` has passed without a byte
-    /// arriving of the chunks that it needs, or 20 times that in all; while the core fetches the whole, since it
-    /// last had more of it.
+    /// Adds a waiting reader. It is answered when the goal is reached or fails, when its chunks make no
+    /// progress for `timeout`, or after 20 times `timeout`. If the core downloads the file, progress restarts
+    /// the second limit too.
     mutating func wait(
         _ id: WaitingReaders.ID, for goal: WaitingReaders.Goal, timeout: Duration, now: Duration
     ) -> [Effect] {
@@ -105,10 +104,10 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
         return effects + answerReaders()
     }
 
-    /// A reader gave up. The others, and what is on its way, go on.
+    /// Removes a reader that gave up. Other readers and running fetches continue.
     mutating func leave(_ id: WaitingReaders.ID) { demand.waiting.remove(id) }
 
-    /// Answers who has waited long enough, and tries again what is due.
+    /// Answers expired readers and starts retries that are due.
     mutating func tick(now: Duration) -> [Effect] {
         var effects: [Effect] = []
         let late = demand.waiting.takeExpired(now: now)
@@ -132,7 +131,7 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
         return file.status == .rcvInvitation(described: false) ? .notUploadedInTime : .timedOut
     }
 
-    /// Whether time alone can bring something: somebody's deadline, or another try.
+    /// True if a deadline or a retry is pending.
     var needsTicks: Bool {
         if isRetired { return false }
         if !waiting.isEmpty || (isRetained && retry.nextTry != nil) { return true }
@@ -140,9 +139,9 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
         return chunks.nextRetry != nil && demand.awaitsRetry(of: chunks)
     }
 
-    // MARK: - What the core and commands say
+    // MARK: - Events of the core and of commands
 
-    /// The item as the core has it now.
+    /// Takes over the core's current state of the item.
     mutating func update(_ item: ChatItem, now: Duration) -> [Effect] {
         guard let file = item.file, !isRemoved, !isRetired else { return [] }
         let before = self.file.status
@@ -154,16 +153,16 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
         case .awaitingCore:
             if status.isReadable || (status.isDescribed && !before.isDescribed) { return prepare() }
             if let problem = status.problem { return preparationFailed(problem, now: now) }
-            // The core gets on with it.
+            // The core makes progress.
             if status.hasMore(than: before) { demand.waiting.moveEnds(now: now) }
             demand.waiting.extendDeadlines(now: now)
             return [.conditionChanged]
         case .chunks(let download, var chunks):
-            // The core was faster than the chunks, or has what could not be fetched.
+            // The core finished before the chunks, or holds parts that could not be fetched.
             if status.isReadable, !before.isReadable, !chunks.isComplete, chunks.completion != .inProgress {
                 return prepare()
             }
-            // It gave up its own copy. Readers who have all of the bytes go on with those.
+            // The core gave up its copy. Readers keep chunks that are complete.
             if chunks.isReceivedByCore, status.isGivenUp, !chunks.isComplete || opens == 0 {
                 return takeOver(chunks)
             }
@@ -179,20 +178,21 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
         }
     }
 
-    /// The core is so far with it, if it is still on its way.
+    /// Takes over the core's transfer progress if the transfer is running.
     mutating func advance(_ progress: FileProgress, now: Duration) -> [Effect] {
         item.advanced(by: progress).map { update($0, now: now) } ?? []
     }
 
-    /// The user had the core's copy deleted, while the message stays: nobody but who has it open is served from it any
-    /// more.
+    /// Records that the user deleted the core's copy but kept the message. Only handles that are already open
+    /// may still read it.
     mutating func copyDeleted(_ item: ChatItem, now: Duration) -> [Effect] {
         guard case .whole = phase, let file = item.file, !isRemoved else { return update(item, now: now) }
         (self.item, self.file, isCopyDeleted) = (item, file, true)
         return [.conditionChanged] + letDeletedCopyGo()
     }
 
-    /// The item is deleted. `atOnce`: also what open readers could still have had.
+    /// Records that the item was deleted.
+    /// - Parameter atOnce: If true, open handles lose the available bytes too.
     mutating func remove(atOnce: Bool) -> [Effect] {
         guard !isRetired else { return [] }
         var effects = finished()
@@ -214,15 +214,15 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
         return effects + answerReaders() + retireIfUnused()
     }
 
-    /// Pinned: kept whole from now on, whatever else is evicted. Not any more: what is available stays for now;
-    /// what is under way ends, unless somebody else wants it.
+    /// Pins or unpins the file. A pinned file is received completely and never evicted. Unpinning keeps
+    /// available bytes and ends downloads without other demand.
     mutating func setPinned(_ isPinned: Bool) -> [Effect] {
         guard !isRetired else { return [] }
         _ = isPinned ? demand.retain(.pinned) : demand.letGo(.pinned)
         return retireIfUnused()
     }
 
-    /// Received to its end whether or not somebody reads it, behind what readers want. nil when the object is retired.
+    /// Receives the file completely, after chunks for readers. Returns nil if the object is retired.
     mutating func keep(_ item: ChatItem, now: Duration) -> [Effect]? {
         guard !isRetired else { return nil }
         if item.file?.status.isReadable == true { return retireIfUnused() }
@@ -230,30 +230,30 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
         return update(item, now: now) + attempt()
     }
 
-    /// What is under way for `keep` alone ends.
+    /// Ends receiving that only `keep` requested.
     mutating func stopKeeping() -> [Effect] {
         guard !isRetired, demand.letGo(.kept) else { return [] }
         return [.conditionChanged] + retireIfUnused()
     }
 
-    /// Goes on with what an earlier mount left pinned or unfinished, or what has just been pinned.
+    /// Continues a file that is pinned, or that an earlier mount left pinned or unfinished.
     mutating func resume(_ item: ChatItem, now: Duration) -> [Effect] {
-        // The core has come to its end meanwhile: opening it can wait for a reader.
+        // The core has completed it meanwhile; a reader opens it when needed.
         if item.file?.status.isReadable == true, !demand.isPinned {
             return finished() + retireIfUnused()
         }
         return update(item, now: now) + attempt()
     }
 
-    /// Something changed that may have stood in the way of many files.
+    /// Retries at once because a common cause of failures has changed.
     mutating func tryAgain() -> [Effect] {
         retry.forgetProblem()
         return retry.nextTry == nil ? [] : attempt()
     }
 
-    /// Back to what the core has; nil when the file is in use. Never what is open, waited for, pinned, or just
-    /// being handed to the core.
-    /// - Parameter invalidates: the kernel's pages go too.
+    /// Drops cached content. Returns nil if the file is in use: open, awaited, pinned, or being handed to the
+    /// core.
+    /// - Parameter invalidates: If true, invalidates the kernel's pages too.
     mutating func evict(invalidates: Bool) -> [Effect]? {
         if isRetired { return [] }
         guard isEvictable else { return nil }
@@ -264,8 +264,8 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
         return effects + retire() + (invalidates ? [.contentInvalid] : []) + [.conditionChanged]
     }
 
-    /// The user does not want it now: what is under way ends, what is here of it goes, and who waits for it is told so.
-    /// Who reads a moment later has it fetched anew. Nil while the whole is being handed to the core, or is here.
+    /// Cancels receiving by the user's command: drops partial content and fails waiting readers. Later reads
+    /// start a new download. Returns nil if the file is complete or being handed to the core.
     mutating func cancel(now: Duration) -> [Effect]? {
         if isRetired { return [] }
         var effects: [Effect] = []
@@ -283,13 +283,13 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
         return effects + answerAll(.cancelledHere) + [.conditionChanged] + retireIfUnused()
     }
 
-    /// The hydrator ends: everybody is answered.
+    /// Answers all readers when the hydrator shuts down.
     mutating func shutDown() -> [Effect] {
         guard !isRetired else { return [] }
         return answerAll(.leaving) + retire()
     }
 
-    /// Nobody uses it, but work that was begun for somebody has to end before it can be evicted.
+    /// True if the file is unused but an operation must finish before eviction.
     var isSettling: Bool {
         demand.isUnused && !demand.isPinned && !isRetired && !isEvictable
     }
@@ -298,7 +298,7 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
         guard demand.isUnused, !demand.isPinned else { return false }
         switch phase {
         case .chunks(_, let chunks): return chunks.completion != .inProgress
-        // Of what the core is to receive nothing is here yet.
+        // No bytes are here yet if the core is to receive the file.
         case .whole, .idle, .failed, .awaitingCore: return true
         case .preparing, .retired: return false
         }
@@ -310,8 +310,8 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
         }
     }
 
-    /// Whether it is being received, as far as `condition` tells.
-    /// - Parameter requests: what the scheduler is told now; nil where no chunks are to be had.
+    /// Returns true if the file is being received, consistent with `condition`.
+    /// - Parameter requests: Current requests to the scheduler; nil without chunks.
     func isReceiving(with requests: FetchRequests?) -> Bool {
         switch phase {
         case .preparing: true
@@ -322,15 +322,14 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
         }
     }
 
-    /// What is still coming of a chunk that nobody wants any more does not count: where its relay has fallen silent,
-    /// that stays so.
+    /// Ignores unwanted chunks that are still in flight: on a silent relay they would stay so for ever.
     private func isFetched(_ chunks: ChunkMap, _ requests: FetchRequests) -> Bool {
         demand.isWanted || !requests.isEmpty
     }
 
     // MARK: - Preparation
 
-    /// nil when it is not the present one.
+    /// Records the result of a preparation. Returns nil if the preparation is outdated.
     mutating func prepared(
         _ preparation: Preparation, _ result: PreparationResult<Download, Whole>, now: Duration
     ) -> [Effect]? {
@@ -346,7 +345,7 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
         case .whole(let whole, let cached):
             phase.move(to: .whole(whole, cached: cached))
             return finished() + answerReaders() + retireIfUnused() + [.conditionChanged]
-        // The event that is waited for may have come before the answer that it must be waited for.
+        // The awaited event may come before this result.
         case .awaitingCore where file.status.isReadable: return prepare()
         case .awaitingDescription where file.status != .rcvInvitation(described: false): return prepare()
         case .awaitingCore, .awaitingDescription:
@@ -361,15 +360,15 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
         phase.isPresent(preparation) ? preparationFailed(problem, now: now) : []
     }
 
-    /// The check of its stored copy gets on: who waits for it waits as long as it does.
+    /// Extends the waits of readers while the stored copy is being verified.
     mutating func verifying(_ preparation: Preparation, now: Duration) {
         guard phase.isPresent(preparation) else { return }
         demand.waiting.moveEnds(now: now)
         demand.waiting.extendDeadlines(now: now)
     }
 
-    /// Its durable copy is damaged and the core offers it once more: it is fetched as one that was never here,
-    /// and to its end, as it had been.
+    /// Starts a new download after the durable copy was found damaged and the core offers the file again. The
+    /// new copy is received completely, as the old one was.
     mutating func offeredAgain(_ preparation: Preparation, _ item: ChatItem) -> [Effect] {
         guard let file = item.file, phase.isPresent(preparation), !isRemoved else { return [] }
         self.item = item
@@ -378,8 +377,8 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
         return [.contentInvalid] + retained + prepare()
     }
 
-    /// The core's copy was changed or replaced since it was checked: nothing more is served from what was
-    /// opened, and who reads next has it checked anew.
+    /// Handles a core's copy that changed since it was verified. It is no longer read; the next reader
+    /// verifies it again.
     mutating func outdated(_ whole: Whole) -> [Effect] {
         guard case .whole(let present, _) = phase, present === whole, !isRemoved else { return [] }
         isCopyDeleted = false
@@ -389,25 +388,25 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
 
     // MARK: - Chunks
 
-    /// What to fetch; nil when no chunks are to be had.
+    /// The wanted chunks; nil without a chunk source.
     func fetchRequests(now: Duration) -> (download: Download, layout: ChunkLayout, FetchRequests)? {
         guard case .chunks(let download, let chunks) = phase else { return nil }
         return (download, chunks.layout, demand.fetchRequests(for: chunks, settings: settings, now: now))
     }
 
-    /// A fetch was granted. False when the chunk is not wanted any more.
+    /// Records a granted fetch. Returns false if the chunk is no longer wanted.
     mutating func started(_ download: Download, _ chunk: Int) -> Bool {
         phase.withChunks(of: download) { $0.started(chunk) } ?? false
     }
 
-    /// Bytes of a chunk are coming.
+    /// Extends the deadlines of readers that need this chunk.
     mutating func progressed(_ download: Download, _ chunk: Int, now: Duration) {
         guard let chunks = phase.chunks(of: download) else { return }
         demand.waiting.extendDeadlines(now: now) { chunks.isProgress(chunk, for: $0) }
     }
 
-    /// A chunk is in the cache.
-    /// - Parameter contentOffset: with the first chunk, from the header.
+    /// Records that a chunk is available.
+    /// - Parameter contentOffset: For the first chunk, from the header.
     mutating func arrived(
         _ download: Download, _ chunk: Int, contentOffset: UInt64?, now: Duration
     ) -> [Effect] {
@@ -419,13 +418,13 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
         return [.conditionChanged] + answerReaders()
     }
 
-    /// A fetch has ended without a chunk, or with one that could not be kept.
+    /// Records a fetch without a result, or a chunk that could not be stored.
     mutating func fetchFailed(
         _ download: Download, _ chunk: Int, _ problem: FileProblem, wasCancelled: Bool, now: Duration
     ) -> [Effect] {
         guard let chunks = phase.chunks(of: download) else { return [] }
         if wasCancelled {
-            // No failure: who has come back meanwhile has it fetched at once.
+            // No failure, so new readers have the chunk fetched at once.
             phase.withChunks(of: download) { $0.cancelled(chunk) }
             return [.conditionChanged]
         }
@@ -439,8 +438,7 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
         return effects + answerReaders()
     }
 
-    /// Blocks of chunks could not be read back, or went for those of others: they are fetched again when
-    /// somebody wants them.
+    /// Records chunks whose blocks were unreadable or evicted. They are fetched again on demand.
     mutating func lost(_ download: Download, _ lost: [Int]) -> [Effect] {
         let isPresent: Void? = phase.withChunks(of: download) { chunks in
             for chunk in lost { chunks.lost(chunk) }
@@ -448,12 +446,12 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
         return isPresent == nil ? [] : [.conditionChanged]
     }
 
-    /// So many chunks, from the first on, have gone through the storage pipeline.
+    /// Records the number of chunks, from the first on, that passed the storage pipeline.
     mutating func stored(_ download: Download, upTo count: Int, now: Duration) -> [Effect] {
         completeIfTrue(download, now: now) { $0.stored(upTo: count) }
     }
 
-    /// A chunk is where the disk had lost it.
+    /// Records that a chunk lost by the disk was written again.
     mutating func repaired(_ download: Download, _ chunk: Int, now: Duration) -> [Effect] {
         completeIfTrue(download, now: now) { $0.repaired(chunk) }
     }
@@ -466,10 +464,9 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
         return completes ? [.complete(download)] : []
     }
 
-    /// The disk has not kept what was written of these chunks: they come once more, whether or not somebody
-    /// reads them.
-    /// - Parameter endsCompletion: found when the whole was to be handed over, which waits for them now. What a
-    ///   reader meets meanwhile does not begin that a second time.
+    /// Records chunks that the disk lost from the CryptoFile. They are downloaded again even without readers.
+    /// - Parameter endsCompletion: True if the final check found the damage. The hand-over then waits for
+    ///   these chunks. Damage found by readers during the hand-over does not restart it.
     mutating func damaged(_ download: Download, _ damaged: [Int], endsCompletion: Bool) -> [Effect] {
         let isPresent: Void? = phase.withChunks(of: download) { chunks in
             for chunk in damaged { chunks.noteDamage(chunk) }
@@ -478,7 +475,7 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
         return isPresent == nil ? [] : [.conditionChanged]
     }
 
-    /// The core keeps the whole, there.
+    /// Records that the core has taken over the complete file.
     mutating func completed(
         _ download: Download, _ whole: Whole, at location: FileSourceLocation, cached: UInt64
     ) -> [Effect] {
@@ -491,15 +488,15 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
         return finished() + answerReaders() + [.conditionChanged]
     }
 
-    /// The whole is what was described, and the core makes the durable copy itself: served from the cache.
+    /// Records that the file was verified and that the core makes the durable copy. Reads continue from the
+    /// cache.
     mutating func verified(_ download: Download) -> [Effect] {
         guard phase.withChunks(of: download, { $0.verified() }) != nil else { return [] }
         return answerReaders() + [.conditionChanged]
     }
 
-    /// The whole is not what was described, or could not be stored. In the first case nothing of it is
-    /// ever served again; in the second the chunks stay, and opening the file tries once more; so does
-    /// time, for a file that is retained.
+    /// Records that the file was damaged or could not be stored. A damaged file is never read again. After a
+    /// storage error the chunks stay, and the next open, or a retry of a retained file, stores them again.
     mutating func completionFailed(
         _ download: Download, _ problem: FileProblem, now: Duration
     ) -> [Effect] {
@@ -512,7 +509,7 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
         return demand.waiting.take { $0.goal == .whole }.map { .answer($0.id, problem) } + [.conditionChanged]
     }
 
-    // MARK: - Inside
+    // MARK: - Implementation
 
     private mutating func prepare() -> [Effect] {
         let preparation = Preparation()
@@ -520,7 +517,7 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
         return [.prepare(preparation), .conditionChanged]
     }
 
-    /// Begins, or goes on, with a file that nobody need be waiting for.
+    /// Starts or continues a retained file.
     private mutating func attempt() -> [Effect] {
         guard isRetained else { return [] }
         retry.began()
@@ -528,7 +525,7 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
         return retryCompletion()
     }
 
-    /// Tries again to store a whole whose storing failed.
+    /// Retries a failed hand-over.
     private mutating func retryCompletion() -> [Effect] {
         guard case .chunks(let download, _) = phase,
             phase.withChunks(of: download, { $0.retryCompletion() }) == true
@@ -536,7 +533,7 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
         return [.resumeStorage(download)]
     }
 
-    /// Everyone who waits gets the problem; who comes later tries again, but not at once.
+    /// Fails all waiting readers. Later readers cause a new try after `failureMemory`.
     private mutating func preparationFailed(_ problem: FileProblem, now: Duration) -> [Effect] {
         if problem.isFinal { return fail(problem) }
         phase.move(to: .idle)
@@ -545,9 +542,8 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
         return [.conditionChanged] + answerAll(problem)
     }
 
-    /// The chunks are not for us to fetch: a relay's name leads into this machine's own network. The core
-    /// decides for itself what it contacts, so its copy is waited for; when it has failed too, its reason is
-    /// the answer.
+    /// Stops fetching chunks because a relay name resolves to a local address. The core applies its own
+    /// policy, so its copy is awaited; its failure is then the answer.
     private mutating func leaveToCore(now: Duration) -> [Effect] {
         phase.move(to: .awaitingCore)
         if file.status.isReadable { return [.conditionChanged] + prepare() }
@@ -555,7 +551,7 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
         return preparationFailed(problem, now: now)
     }
 
-    /// For good.
+    /// Fails permanently.
     private mutating func fail(_ problem: FileProblem) -> [Effect] {
         let effects = finished()
         phase.move(to: .failed(problem))
@@ -566,7 +562,7 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
         demand.waiting.takeAll().map { .answer($0.id, problem) }
     }
 
-    /// Answers the readers whose answer is known.
+    /// Answers readers whose result is known.
     private mutating func answerReaders() -> [Effect] {
         if waiting.isEmpty { return [] }
         switch phase {
@@ -587,14 +583,14 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
         return [.retainUnfinished(true)]
     }
 
-    /// The core gave up its own copy: the bytes come anew, for one that is kept here, and to their end where it would
-    /// have been the core that finished what was read.
+    /// Downloads the file after the core gave up its copy: if it is retained, or if readers took more than
+    /// the first chunk.
     private mutating func takeOver(_ chunks: ChunkMap) -> [Effect] {
         let wasRead = chunks.isComplete || chunks.availableBytes > UInt64(chunks.layout.size(of: 0))
         return (wasRead ? retainUnfinished() : []) + prepare()
     }
 
-    /// It is here, will never come, or was let go of.
+    /// Ends retention because the file is complete, failed permanently or was given up.
     private mutating func finished() -> [Effect] {
         _ = demand.letGo(.kept)
         return demand.letGo(.unfinished) ? [.retainUnfinished(false)] : []
@@ -605,7 +601,7 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
         return [.retired]
     }
 
-    /// What was opened of a copy that was deleted goes with its last reader. It is fetched anew where it is to be kept.
+    /// Drops a deleted copy with its last reader. A retained file is downloaded again.
     private mutating func letDeletedCopyGo() -> [Effect] {
         guard isCopyDeleted, case .whole = phase, demand.isUnused, !isRemoved else { return [] }
         isCopyDeleted = false
@@ -614,7 +610,7 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
         return [.contentInvalid, .conditionChanged] + attempt()
     }
 
-    /// A file that nobody has open and of which nothing is held needs no object.
+    /// Retires the object if it is not open and holds nothing.
     private mutating func retireIfUnused() -> [Effect] {
         guard demand.isUnused, !isRetired else { return [] }
         if isRemoved { return retire() + [.contentInvalid] }

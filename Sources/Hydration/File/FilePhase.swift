@@ -1,20 +1,20 @@
 import ChatCore
 
-/// Where the bytes of one file are to be had, with what that takes. Changes only along `PhaseName.successors`.
+/// The source of a file's bytes. Changes only along `PhaseName.successors`.
 enum FilePhase<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>: Sendable {
-    /// Nothing is known, or asked for.
+    /// The source is unknown and not requested.
     case idle
-    /// It is being found out where the bytes are.
+    /// The source is being determined.
     case preparing(Preparation)
-    /// The core receives it, or the sender is still uploading: events will tell.
+    /// The core downloads the file, or the sender is still uploading. Events follow.
     case awaitingCore
-    /// It comes chunk by chunk.
+    /// Chunks are downloaded.
     case chunks(Download, ChunkMap)
-    /// A verified copy of the whole, with so many bytes of it decrypted in the cache.
+    /// A verified complete copy, with this many decrypted bytes in the cache.
     case whole(Whole, cached: UInt64)
-    /// For good, as far as this mount is concerned.
+    /// Failed permanently, for this mount.
     case failed(FileProblem)
-    /// The registry has forgotten the object; whoever finds it looks for the next one.
+    /// Removed from the registry. Callers that still hold the object get a new one there.
     case retired
 
     enum Content: Sendable {
@@ -34,7 +34,7 @@ enum FilePhase<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>: Sen
         }
     }
 
-    /// What is held on to.
+    /// The content that the phase owns.
     var content: Content? {
         switch self {
         case .chunks(let download, _): .chunks(download)
@@ -52,12 +52,12 @@ enum FilePhase<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>: Sen
         }
     }
 
-    /// What users are told.
+    /// The state shown to users.
     /// - Parameters:
-    ///   - problem: what an idle file failed with last.
-    ///   - demand: who wants bytes of it.
-    ///   - isStored: whether the core has its copy.
-    ///   - isFetched: whether chunks are worth fetching now.
+    ///   - problem: Last problem of an idle file.
+    ///   - demand: Current demand.
+    ///   - isStored: True if the core has its copy.
+    ///   - isFetched: Returns true if chunks are being fetched.
     func condition(
         idle problem: FileProblem?, now: Duration, _ demand: FileDemand, isStored: Bool,
         isFetched: (ChunkMap) -> Bool
@@ -66,7 +66,7 @@ enum FilePhase<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>: Sen
         case .retired: return HydrationCondition()
         case .idle: return HydrationCondition(problem: problem)
         case .preparing: return HydrationCondition(stage: .receiving)
-        // Where the core receives it, its status says so.
+        // The core's status reports its own download.
         case .awaitingCore:
             return HydrationCondition(stage: demand.isWanted ? .receiving : .idle, problem: problem)
         case .whole(_, let cached):
@@ -83,7 +83,7 @@ enum FilePhase<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>: Sen
         }
     }
 
-    /// The only way from one phase to another.
+    /// The only way to change the phase.
     mutating func move(to next: Self) {
         assert(name.precedes(next.name), "a file went from \(name) to \(next.name)")
         self = next
@@ -97,39 +97,41 @@ enum FilePhase<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>: Sen
         if case .chunks(let present, _) = self { present === download } else { false }
     }
 
-    /// nil when it is not the present download.
+    /// Returns nil if the download is outdated.
     func chunks(of download: Download) -> ChunkMap? {
         guard case .chunks(let present, let chunks) = self, present === download else { return nil }
         return chunks
     }
 
-    /// nil when it is not the present download.
+    /// Returns nil if the download is outdated.
     @discardableResult
     mutating func withChunks<Result>(
         of download: Download, _ body: (inout ChunkMap) -> Result
     ) -> Result? {
         guard var chunks = chunks(of: download) else { return nil }
-        // The only owner while it changes, so that nothing is copied.
+        // Leaves one owner, so that the mutation does not copy.
         self = .idle
         defer { self = .chunks(download, chunks) }
         return body(&chunks)
     }
 }
 
-/// The phases of a file without what they carry, and which may follow which.
+/// Phases without associated values, and their transitions.
 enum PhaseName: CaseIterable, Hashable, Sendable {
     case idle, preparing, awaitingCore, chunks, whole, failed, retired
 
     func precedes(_ next: PhaseName) -> Bool { Self.successors[self]?.contains(next) == true }
 
-    /// Every phase may end as failed (by removal at once) and as retired. Besides:
-    /// * idle → preparing when somebody reads, or it is retained; back when that fails for a while; preparing
-    ///   anew when it is offered again, or what it would wait for has come meanwhile;
-    /// * preparing → chunks, whole, or awaiting the core, as the core answers;
-    /// * awaiting the core → preparing when that has it or offers it, idle when it gave up for a while;
-    /// * chunks → whole when all are stored, preparing when the core was faster or gives up its own copy,
-    ///   awaiting the core when only that may fetch them, idle when the user cancels it;
-    /// * whole → idle when the stored copy was changed; failed → idle when the core says something new.
+    /// Every phase may become failed (by removal at once) or retired. The others:
+    /// - idle → preparing: a read or retention.
+    /// - preparing → idle: a temporary failure; → preparing: the file is offered again, or the awaited event
+    ///   has already come.
+    /// - preparing → chunks, whole, awaitingCore: by the core's answer.
+    /// - awaitingCore → preparing: the core has or offers the file; → idle: it gave up temporarily.
+    /// - chunks → whole: all are stored; → preparing: the core finished first or gave up its copy; →
+    ///   awaitingCore: only the core may fetch; → idle: the user cancelled.
+    /// - whole → idle: the stored copy changed.
+    /// - failed → idle: the core reports a new status.
     static let successors: [PhaseName: Set<PhaseName>] = [
         .idle: [.preparing, .failed, .retired],
         .preparing: [.preparing, .awaitingCore, .chunks, .whole, .idle, .failed, .retired],
@@ -141,6 +143,5 @@ enum PhaseName: CaseIterable, Hashable, Sendable {
     ]
 }
 
-/// One attempt to find out where the bytes of a file are. Known by its identity: the answer of an earlier one
-/// is not that of the present one.
+/// One attempt to find the source of a file. Results of other attempts are told apart by object identity.
 final class Preparation: Sendable {}

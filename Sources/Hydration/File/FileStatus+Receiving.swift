@@ -1,17 +1,17 @@
 import ChatCore
 
 extension FileStatus {
-    /// Offered, with the description at hand: it can be claimed.
+    /// True if the file is offered with its description and can be claimed.
     var isDescribed: Bool { self == .rcvInvitation(described: true) }
 
-    /// Whether bytes have come since.
+    /// Returns true if bytes arrived since `before`.
     func hasMore(than before: FileStatus) -> Bool {
         guard case .rcvTransfer(let received, _) = self else { return false }
         if case .rcvTransfer(let known, _) = before { return received > known }
         return received > 0
     }
 
-    /// Why the bytes will not come by themselves.
+    /// The problem that prevents receiving.
     var problem: FileProblem? {
         switch self {
         case .rcvError(let problem), .rcvWarning(let problem), .rcvAborted(let problem): problem

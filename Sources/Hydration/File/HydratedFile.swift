@@ -2,17 +2,15 @@ import Base
 import ChatCore
 import Posix
 
-/// One opening of an item: holds the object of its file. Each `open` of the hydrator gives one of these and
-/// expects one `close`. Any thread.
+/// An open handle of an item's file. Each `Hydrator.open` returns one and needs one `close`. Thread-safe.
 public final class HydratedFile: Sendable {
-    /// Length of the content in bytes, as the message says. Never contradicted by what is read.
+    /// Length of the content in bytes, from the message. Reads never contradict it.
     public let size: UInt64
-    /// The stored copy was found changed by this opening: the kernel's pages of before must go first.
+    /// True if this open found the stored copy changed. Invalidate the kernel's pages first.
     public let wasOutdated: Bool
     private let file: CachedFile
 
-    /// More rounds than one only when blocks are found unreadable, or go for those of others before their
-    /// reader has them.
+    /// More than one round is needed only if blocks become unreadable or are evicted before the read.
     private static let maxRounds = 4
 
     init(_ file: CachedFile, size: UInt64, wasOutdated: Bool) {
@@ -21,8 +19,11 @@ public final class HydratedFile: Sendable {
         self.wasOutdated = wasOutdated
     }
 
-    /// Answers on the calling thread when every byte is available: from memory and the disk's cache, never
-    /// from the network. A range beyond the end is cut; `buffer` holds at least the range.
+    /// Reads on the calling thread if the whole range is available, from memory or the disk, never from the
+    /// network.
+    /// - Parameters:
+    ///   - range: Bytes of the content; cut at the end of the file.
+    ///   - buffer: At least as long as the range.
     public func read(_ range: Range<UInt64>, into buffer: UnsafeMutableRawBufferPointer) -> ReadResult {
         let part = range.clamped(to: 0..<size)
         guard !part.isEmpty else { return .filled(0) }
@@ -30,9 +31,11 @@ public final class HydratedFile: Sendable {
         return file.read(part.lowerBound..<part.lowerBound + UInt64(target.count), into: target)
     }
 
-    /// Waits for the bytes and fills the buffer: at most `timeout` without a byte arriving of the chunks that
-    /// hold them, and 20 times that in all (where the core fetches the whole, since it last had more of it).
-    /// Cancelling gives up this reader only: `.cancelled`. The buffer must stay alive until the answer is there.
+    /// Waits for the bytes and fills the buffer.
+    /// - Parameters:
+    ///   - buffer: Must stay alive until the call returns.
+    ///   - timeout: Maximum time without progress of the needed chunks. The maximum in all is 20 times this, restarted by progress if the core downloads the file.
+    /// - Returns: `.cancelled` if the task was cancelled; other readers continue.
     public func read(
         _ range: Range<UInt64>, into buffer: ReadBuffer, timeout: Duration
     ) async -> ReadResult {
@@ -55,7 +58,7 @@ public final class HydratedFile: Sendable {
         return .failed(FileProblem(.other, "The cache on disk does not keep what is written to it."))
     }
 
-    /// As `read` on the calling thread, for somebody for whom nothing is fetched: not even because he reads on.
+    /// Reads like `read` on the calling thread, but does not count for read-ahead or for receiving the file.
     public func peek(_ range: Range<UInt64>, into buffer: UnsafeMutableRawBufferPointer) -> ReadResult {
         let part = range.clamped(to: 0..<size)
         guard !part.isEmpty else { return .filled(0) }
@@ -64,7 +67,8 @@ public final class HydratedFile: Sendable {
             part.lowerBound..<part.lowerBound + UInt64(target.count), into: target, counts: false)
     }
 
-    /// Waits until the first chunk is here, as `read` waits: `.pending` then, `.failed` or `.cancelled` without it.
+    /// Waits for the first chunk like `read`. Returns `.pending` if it is available, else `.failed` or
+    /// `.cancelled`.
     public func fetchBeginning(timeout: Duration) async -> ReadResult {
         switch await file.wait(for: .bytes(0..<min(1, size)), timeout: timeout) {
         case .failed(let problem): .failed(problem)
@@ -73,23 +77,22 @@ public final class HydratedFile: Sendable {
         }
     }
 
-    /// The answer to a read has gone: makes what a sequential reader will ask for next. On the calling thread,
-    /// for the time of decrypting a read; nothing where nobody reads on.
+    /// Decrypts the bytes that a sequential reader will request next, on the calling thread. Call it after
+    /// the reply to a read. Does nothing for other readers.
     public func prepareNext() { file.whole?.prepareNext() }
 
-    /// The content in a file of a cache that is not sealed, once all of it is there and checked; from memory,
-    /// at once.
+    /// The verified complete content as a file of the plain cache; nil otherwise. No I/O.
     public var wholePlainFile: OpenFile? { file.whole?.plainFile }
 
-    /// Ends this reader's interest. Fetching ahead stops with the last one, and what is under way and silent is
-    /// cancelled, unless the file is retained.
+    /// Closes the handle. After the last one, read-ahead stops and silent fetches are cancelled unless the
+    /// file is retained.
     public func close() {
         file.whole?.forgetNext()
         file.step { machine, now in machine.close(now: now) }
         file.context.registry.closeUnused()
     }
 
-    /// Waits until all of the file is here, checked, ready to be read.
+    /// Waits until the complete file is verified and readable.
     func waitForWhole(timeout: Duration) async -> CachedFile.WaitResult {
         await file.wait(for: .whole, timeout: timeout)
     }

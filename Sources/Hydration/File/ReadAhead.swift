@@ -1,10 +1,10 @@
-/// Recognises who reads on and on, in a file that several may be reading, by the ranges alone. Reading on
-/// opens a window in front of the reader that grows with what was read; jumping about opens none.
+/// Detects sequential readers of one file by the ranges of their reads. A sequential reader gets a window
+/// that grows with the bytes read; random reads get none.
 struct ReadAhead: Sendable {
     private struct Stream {
-        /// Where the next read is expected.
+        /// Expected position of the next read.
         var next: UInt64
-        /// Bytes read on without a jump.
+        /// Bytes read in sequence.
         var run: UInt64
         var lastUse: UInt64
 
@@ -21,24 +21,24 @@ struct ReadAhead: Sendable {
         }
     }
 
-    /// Where a reader is, and how many chunks ahead of it are worth fetching.
+    /// A reader's position and the number of chunks to fetch ahead.
     struct Window: Hashable, Sendable {
         var position: UInt64
         var chunks: Int
     }
 
-    /// The kernel's own read-ahead asks for several pieces at once, and they arrive in any order.
+    /// Maximum disorder in bytes: the kernel sends several read-ahead requests at once.
     private static let disorder: UInt64 = 512 << 10
     private static let maxStreams = 4
 
-    /// Bytes that readers have read on over, the same ones again not counted.
+    /// Bytes read in sequence, without repeated ranges.
     private(set) var total: UInt64 = 0
     private var streams: [Stream] = []
     private var uses: UInt64 = 0
 
-    /// A read of this range of the content, hit or miss. False when every window is where it was, counted in chunks:
-    /// nothing else is worth fetching than before.
-    /// - Parameter chunk: that which holds a position.
+    /// Records a read of this content range, hit or miss. Returns false if no window moved by a chunk, so
+    /// that the wanted chunks are unchanged.
+    /// - Parameter chunk: Maps a content position to its chunk.
     @discardableResult
     mutating func note(_ range: Range<UInt64>, chunk: (UInt64) -> Int) -> Bool {
         uses += 1
@@ -61,7 +61,7 @@ struct ReadAhead: Sendable {
         {
             streams.remove(at: oldest)
         }
-        // A reader at the start will most likely go on, one elsewhere has to show it.
+        // A read from the start counts as sequential; elsewhere a second read must prove it.
         let run = range.lowerBound == 0 ? UInt64(range.count) : 0
         total += UInt64(range.count)
         streams.append(Stream(next: range.upperBound, run: run, lastUse: uses))
@@ -70,7 +70,7 @@ struct ReadAhead: Sendable {
 
     mutating func forget() { streams = [] }
 
-    /// Most recent first, none with more than `limit` chunks.
+    /// Windows by last use, latest first, each with at most `limit` chunks.
     func windows(limit: Int) -> [Window] {
         if streams.isEmpty { return [] }
         return streams.sorted { $0.lastUse > $1.lastUse }.map { $0.window(limit: limit) }

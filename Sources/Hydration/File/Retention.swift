@@ -1,11 +1,12 @@
-/// Why a file is received to its end and kept whether or not somebody reads it.
+/// Reasons to receive a file completely and keep it without readers.
 struct Retention: OptionSet, Hashable, Sendable {
     let rawValue: UInt8
 
-    /// By command, until it is unpinned: kept whole, whatever else is evicted.
+    /// Pinned by command until unpinned; never evicted.
     static let pinned = Retention(rawValue: 1)
-    /// Read past its first chunk, until it is here or will never come.
+    /// Read beyond its first chunk; until it is complete or failed permanently.
     static let unfinished = Retention(rawValue: 2)
-    /// A rule wants it before its relays drop it. Not remembered: who has the rule says it again.
+    /// A keep rule wants it before its relays delete it. Not stored; the rule requests it again after a
+    /// mount.
     static let kept = Retention(rawValue: 4)
 }

@@ -1,26 +1,26 @@
 import ChatCore
 
-/// What failed with a file as a whole, for how long that is the answer, and when it is tried again. A value
+/// The last failure of a file as a whole, how long readers get it, and the time of the next try. A value
 /// without I/O.
 struct RetryState: Sendable {
     private var recent: (problem: FileProblem, until: Duration)?
-    /// What readers are answered after a cancellation, which is no failure.
+    /// The answer to readers after a cancellation, which is no failure.
     private var cancelled: (problem: FileProblem, until: Duration)?
     private var failures = 0
-    /// When a file that is retained is tried again, whoever waits.
+    /// Time of the next try of a retained file, even without a reader.
     private(set) var nextTry: Duration?
 
-    /// The last failure, until it is tried again.
+    /// The last failure, until the next try.
     var problem: FileProblem? { recent?.problem }
 
-    /// What a reader is answered without a new try: the kernel repeats a failed read at once.
+    /// The answer to a reader without a new try, because the kernel repeats a failed read at once.
     func answer(now: Duration) -> FileProblem? {
         if let cancelled, cancelled.until > now { return cancelled.problem }
         guard let recent, recent.until > now else { return nil }
         return recent.problem
     }
 
-    /// Nothing of before counts any more, and who reads before `until` is answered so.
+    /// Forgets failures and answers reads before `until` with this problem.
     mutating func cancelled(_ problem: FileProblem, until: Duration) {
         self = RetryState()
         cancelled = (problem, until)
@@ -28,10 +28,10 @@ struct RetryState: Sendable {
 
     mutating func remember(_ problem: FileProblem, until: Duration) { recent = (problem, until) }
 
-    /// Who reads next gets no answer of before.
+    /// Forgets the answer to readers.
     mutating func forgetProblem() { (recent, cancelled) = (nil, nil) }
 
-    /// Another try later, each time after twice as long.
+    /// Schedules another try; the delay doubles each time.
     mutating func postpone(now: Duration, settings: HydrationSettings) {
         failures += 1
         nextTry = now + settings.backoff(afterFailures: failures)

@@ -1,27 +1,27 @@
-/// Who waits for bytes of one file, or for all of it, and until when. A value without I/O.
+/// The readers that wait for bytes or for the complete file, with their deadlines. A value without I/O.
 struct WaitingReaders: Sendable {
     typealias ID = UInt64
 
-    /// What is waited for.
+    /// The goal of a wait.
     enum Goal: Hashable, Sendable {
-        /// Bytes of the content.
+        /// A range of the content.
         case bytes(Range<UInt64>)
-        /// A verified copy of all of it.
+        /// A verified complete copy.
         case whole
     }
 
     struct Reader: Sendable {
         let id: ID
         let goal: Goal
-        /// The longest time without progress.
+        /// Maximum time without progress.
         let timeout: Duration
         fileprivate(set) var deadline: Duration
-        /// Who waits for bytes is answered then, whatever progress there is.
+        /// Final deadline of a wait for bytes, which progress does not extend.
         fileprivate var end: Duration?
     }
 
-    /// A read is answered after so many times its timeout. By then a chunk of 4 MiB has come whose relay gave
-    /// just enough signs of life; longer waits are made of many tries.
+    /// Final deadline in timeouts. Even a barely progressing relay sends a chunk of 4 MiB by then; longer
+    /// waits need retries.
     private static let maxTimeouts = 20
 
     private(set) var readers: [Reader] = []
@@ -29,7 +29,7 @@ struct WaitingReaders: Sendable {
     var isEmpty: Bool { readers.isEmpty }
     var waitForWhole: Bool { readers.contains { $0.goal == .whole } }
 
-    /// In the order in which they came.
+    /// In order of arrival.
     var ranges: [Range<UInt64>] {
         readers.compactMap { if case .bytes(let range) = $0.goal { range } else { nil } }
     }
@@ -42,7 +42,7 @@ struct WaitingReaders: Sendable {
 
     mutating func remove(_ id: ID) { readers.removeAll { $0.id == id } }
 
-    /// Those that are done waiting, which wait no longer.
+    /// Removes and returns the readers that match.
     mutating func take(where isDone: (Reader) -> Bool) -> [Reader] {
         guard readers.contains(where: isDone) else { return [] }
         let taken = readers.filter(isDone)
@@ -54,7 +54,7 @@ struct WaitingReaders: Sendable {
 
     mutating func takeExpired(now: Duration) -> [Reader] { take { $0.deadline <= now } }
 
-    /// There was progress for those with these goals: their timeout begins anew, but not beyond their end.
+    /// Restarts the timeouts of readers with these goals, up to their final deadline.
     mutating func extendDeadlines(now: Duration, where isConcerned: (Goal) -> Bool = { _ in true }) {
         for index in readers.indices where isConcerned(readers[index].goal) {
             let deadline = now + readers[index].timeout
@@ -62,7 +62,8 @@ struct WaitingReaders: Sendable {
         }
     }
 
-    /// What came cannot come again, so all of it is waited for, however long that takes: their end moves on too.
+    /// Restarts the final deadlines too. Downloads by the core and verification never lose progress, so
+    /// waiting for them has no limit.
     mutating func moveEnds(now: Duration) {
         for index in readers.indices { Self.moveEnd(of: &readers[index], now: now) }
     }

@@ -3,10 +3,10 @@ import ChatCore
 import Posix
 import XFTP
 
-/// Tells what went wrong with a file: to its readers as a problem, and once to the log. Any thread.
+/// Turns errors of files into problems for readers, and logs each error once. Thread-safe.
 final class FailureReporter: Sendable {
     let log = Log("hydration")
-    /// What was logged a moment ago.
+    /// Recent log lines, to suppress repetitions.
     private let recent = Lock(RepetitionLimit<String>())
     private let cache: BlockCache
     private let clock: @Sendable () -> Duration
@@ -16,8 +16,9 @@ final class FailureReporter: Sendable {
         self.clock = clock
     }
 
-    /// The problem behind an error, which is logged; a full disk with how much was missing, and one that is for
-    /// good with what is left of a damaged copy.
+    /// Logs an error and returns its problem. For a full disk the problem includes the missing space; a
+    /// permanent problem includes the usable parts of a damaged copy.
+    /// - Parameter missing: Bytes still to be stored.
     func problem(
         _ error: any Error, of file: FileID, missing: UInt64, remains: String? = nil
     ) -> FileProblem {
@@ -30,8 +31,7 @@ final class FailureReporter: Sendable {
         return FileProblem(.noSpace, "The disk is full: \(wanted) more are needed to hold this file.")
     }
 
-    /// Once, however often the same is tried again. What was given up, because nobody wants it any more or at the
-    /// end, did not fail.
+    /// Logs an error once, even after many tries. Cancelled operations are no failures.
     private func report(_ error: any Error, of file: FileID) {
         if error is CancellationError || (error as? XFTPError)?.code == .cancelled || Task.isCancelled {
             return

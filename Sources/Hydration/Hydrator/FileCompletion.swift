@@ -4,8 +4,8 @@ import Cryptography
 import Glibc
 import Posix
 
-/// What becomes of a download as a whole: its storage pipeline gets on, all is handed to the core, or what the
-/// disk has not kept is fetched again.
+/// Completion of a download: handles reports of its storage pipeline, hands the file to the core, and
+/// refetches chunks that the disk lost.
 struct FileCompletion: Sendable {
     private let file: CachedFile
     private let download: Download
@@ -17,7 +17,7 @@ struct FileCompletion: Sendable {
         context = file.context
     }
 
-    /// The storage pipeline reports.
+    /// Handles a report of the storage pipeline.
     func noteProgress(_ progress: StoragePipeline.Progress) {
         switch progress {
         case .stored(let count): file.step { $0.stored(download, upTo: count, now: $1) }
@@ -33,7 +33,7 @@ struct FileCompletion: Sendable {
         file.step { $0.completionFailed(download, problem, now: $1) }
     }
 
-    /// All chunks have gone through the pipeline: hands the CryptoFile to the core and serves from there.
+    /// Hands the CryptoFile to the core after all chunks passed the pipeline, and reads from there.
     func run() async {
         guard file.withMachine({ $0.phase.isPresent(download) }) else { return }
         let path =
@@ -56,7 +56,7 @@ struct FileCompletion: Sendable {
         }
     }
 
-    /// The disk did not keep what was written of these chunks. Where it never does, the file is not stored.
+    /// Downloads chunks again that the disk lost. Fails the hand-over if the disk loses chunks repeatedly.
     func fetchAgain(_ chunks: [Int], endsCompletion: Bool = false) {
         context.failures.log.warning(
             "the disk has not kept what was written to it: \(chunks.count) chunks are fetched again")
@@ -70,8 +70,7 @@ struct FileCompletion: Sendable {
         }
     }
 
-    /// What has just been written proves itself by the tags of its writer. A cache that is not sealed goes on
-    /// serving.
+    /// Opens the file just written; the writer's tags verify it. The plain cache continues to serve reads.
     private func open(_ location: FileSourceLocation, _ tags: BlockTags) async throws -> WholeContent {
         let (size, contentOffset) = file.withMachine { machine in
             (machine.file.size, machine.phase.chunks(of: download)?.contentOffset)

@@ -5,7 +5,7 @@ import Glibc
 import Posix
 import XFTP
 
-/// Finds out where the bytes of a file are, for one preparation of it. Blocking steps run on the thread pool.
+/// Finds the source of a file's bytes, for one preparation. Blocking steps run on the thread pool.
 struct FilePreparation: Sendable {
     private let file: CachedFile
     private let preparation: Preparation
@@ -34,7 +34,7 @@ struct FilePreparation: Sendable {
         }
     }
 
-    /// False when the preparation is not the present one any more.
+    /// Returns false if the preparation is outdated.
     @discardableResult
     private func end(_ result: PreparationResult<Download, WholeContent>) -> Bool {
         var isPresent = false
@@ -55,7 +55,7 @@ struct FilePreparation: Sendable {
     private func prepareStored() async throws {
         var source = described.source
         if source == nil {
-            // One that comes from elsewhere first is waited for as long as it gets on.
+            // The core may fetch the file first; progress extends the wait.
             source = try await context.core.location(of: file.id) { [file, preparation] in
                 file.step { machine, now in
                     machine.verifying(preparation, now: now)
@@ -77,8 +77,8 @@ struct FilePreparation: Sendable {
         }
     }
 
-    /// Checked and ready to be read; in a cache that is not sealed a plain copy, if there is capacity.
-    /// - Parameter progress: told as the check gets on.
+    /// Returns the verified copy. In the plain cache mode a plain copy, if there is space.
+    /// - Parameter progress: Called as the verification proceeds.
     private func open(
         _ source: FileSourceLocation, progress: @escaping @Sendable () -> Void
     ) async throws -> WholeContent {
@@ -88,7 +88,7 @@ struct FilePreparation: Sendable {
                     return WholeContent(.copy(copy))
                 }
             } catch let error as HydrationError where error.code == .cache {
-                // Of the stored file it says nothing.
+                // A cache error does not concern the stored file.
                 context.failures.log.notice(
                     "the cache takes no copy of a file, which is served from where it is stored: "
                         + error.sentence)
@@ -98,7 +98,7 @@ struct FilePreparation: Sendable {
             source, size: described.size, verified: context.verified, progress: progress)
     }
 
-    /// Nil when there is no capacity for it.
+    /// Returns nil if there is no space.
     private func plainCopy(
         of path: String, _ arguments: FileArguments, _ progress: @escaping @Sendable () -> Void
     ) async throws -> PlainCopy? {
@@ -108,7 +108,7 @@ struct FilePreparation: Sendable {
             path, arguments, size: size, into: cached, usage: context.cache.usage, progress: progress)
     }
 
-    // Not within the closure that is run on the pool: Swift 6.2.3 crashes on a typed `do` in it.
+    // A method, because Swift 6.2.3 crashes on a typed `do` in a closure for the pool.
     private func makeFile(_ size: UInt64) throws(HydrationError) -> OpenFile? {
         guard context.reserveCapacity(size, for: file) else { return nil }
         do throws(SystemError) {
@@ -118,7 +118,7 @@ struct FilePreparation: Sendable {
         }
     }
 
-    /// The durable copy is not what was stored, or not there: the file is fetched once more where it can be.
+    /// Handles a damaged or missing durable copy: the file is downloaded again if possible.
     private func giveUp(_ source: FileSourceLocation) async throws {
         context.failures.log.warning("the stored copy of file \(file.id.rawValue) is damaged")
         switch try await context.core.giveUpCopy(of: file.id, at: source) {
@@ -140,7 +140,7 @@ struct FilePreparation: Sendable {
 
     private func prepareRemote() async throws {
         guard let claim = try await claim() else {
-            // Accepting now would make the core fetch the whole, once it can, instead of the parts read.
+            // Accepting now would make the core download the whole file later instead of the parts read.
             if described.status == .rcvInvitation(described: false) {
                 end(.awaitingDescription)
             } else {
@@ -171,7 +171,7 @@ struct FilePreparation: Sendable {
     private func makeDownload(
         _ claim: ClaimedFile, _ source: any ChunkSource, _ layout: ChunkLayout
     ) async throws -> Download {
-        // Official writers use no more of the header than we do.
+        // Official writers use the same minimal header.
         let header = FileHeader.encode(name: described.name, contentSize: described.size)
         let stream = try await onPool {
             try context.cache.makeStream(layout, contentOffset: UInt64(header.count))
@@ -179,7 +179,7 @@ struct FilePreparation: Sendable {
         let pipeline = StoragePipeline(
             stream, source: source, contentSize: described.size,
             form: storageForm(of: claim),
-            // A cache that is not sealed keeps all chunks: it goes on serving when the whole is complete.
+            // The plain cache keeps all chunks and continues to serve reads after completion.
             servesReaders: context.settings.cacheMode != .plain,
             idleTimeout: context.settings.checkIdleTimeout
         ) { [weak file] pipeline, progress in
@@ -195,7 +195,7 @@ struct FilePreparation: Sendable {
         return claim.keepsStream ? .stream(folder: folder) : .content(folder: folder)
     }
 
-    /// The file's description, or nil when there is none for us: not yet, or this core gives none.
+    /// Claims the file. Returns nil if the core has no description yet or gives none.
     private func claim() async throws(ChatError) -> ClaimedFile? {
         do throws(ChatError) {
             return try await context.core.claimFile(file.id, approvedRelays: false)

@@ -1,8 +1,8 @@
 import Base
 import ChatCore
 
-/// The object of each file that is open, retained or has blocks in the cache: one at a time. Any thread. Its lock
-/// is taken for looking up only, never together with a file's.
+/// The one `CachedFile` of each file that is open, retained or cached. Thread-safe. The lock is held for
+/// lookups only, never with a file's lock.
 final class FileRegistry: Sendable {
     private struct State {
         var files: [FileID: CachedFile] = [:]
@@ -12,10 +12,10 @@ final class FileRegistry: Sendable {
     private let state = Lock(State(), rank: .collection)
     private let filesKeptOpen: Int
 
-    /// - Parameter filesKeptOpen: stored files that stay open for reading though nobody reads them.
+    /// - Parameter filesKeptOpen: Number of unused stored files that stay open for reading.
     init(filesKeptOpen: Int) { self.filesKeptOpen = filesKeptOpen }
 
-    /// The present object of a file, if there is one.
+    /// The current object of a file, if there is one.
     subscript(id: FileID) -> CachedFile? { state.withLock { $0.files[id] } }
 
     var all: [CachedFile] { state.withLock { Array($0.files.values) } }
@@ -38,33 +38,33 @@ final class FileRegistry: Sendable {
         }
     }
 
-    /// A retired object goes.
+    /// Removes a retired object.
     func remove(_ file: CachedFile) {
         state.withLock { if $0.files[file.id] === file { $0.files[file.id] = nil } }
     }
 
-    /// Takes the file that was used longest ago from the cache, among those that have bytes there; false when
-    /// nothing may go. Pages of the kernel stay: what they hold is right.
-    /// - Parameter spared: the file that needs the capacity.
+    /// Evicts the least recently used cached file. Returns false if no file can be evicted. The kernel's
+    /// pages stay valid.
+    /// - Parameter spared: The file that needs the space.
     func evictOldest(sparing spared: CachedFile) -> Bool {
         let candidates = all.filter { $0 !== spared }.compactMap { file in
             file.withMachine { machine -> (file: CachedFile, lastUse: Duration)? in
                 machine.isEvictable && machine.phase.cachedBytes > 0 ? (file, machine.lastUse) : nil
             }
         }
-        // One that somebody has opened meanwhile stays.
+        // A file opened meanwhile stays.
         return candidates.sorted { $0.lastUse < $1.lastUse }.contains { $0.file.evict(invalidates: false) }
     }
 
-    /// Takes everything from the cache that may go.
+    /// Evicts all evictable files and invalidates their pages.
     func evictAll() {
         for file in all.sorted(by: { $0.id < $1.id }) where file.withMachine(\.isEvictable) {
             _ = file.evict(invalidates: true)
         }
     }
 
-    /// Closes stored files beyond the number that is kept open, unused ones first, and some more, so that they
-    /// need not be looked for at every close.
+    /// Closes the least recently used stored files beyond the limit, and an eighth more, so that few calls
+    /// have work.
     func closeUnused() {
         guard state.withLock({ $0.files.count > filesKeptOpen }) else { return }
         let stored = all.compactMap { file in
@@ -79,7 +79,7 @@ final class FileRegistry: Sendable {
         for (file, _, _) in unused.prefix(excess + filesKeptOpen / 8) { _ = file.evict(invalidates: false) }
     }
 
-    /// No file gets an object from now on. Answers those that had one.
+    /// Stops the registration of objects and returns the present ones.
     func close() -> [CachedFile] {
         state.withLock { state in
             state.isClosed = true

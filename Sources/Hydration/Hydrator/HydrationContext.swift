@@ -2,7 +2,7 @@ import Base
 import ChatCore
 import Posix
 
-/// What the files of one hydrator share. Every part has its own lock, or none.
+/// Shared parts of all files of a hydrator. Each part has its own lock or none.
 final class HydrationContext: Sendable {
     let core: any FileTransferring
     let settings: HydrationSettings
@@ -38,11 +38,11 @@ final class HydrationContext: Sendable {
         failures = FailureReporter(cache: cache, clock: clock)
     }
 
-    /// Since the hydrator's start.
+    /// Time since the hydrator's start.
     var now: Duration { ContinuousClock.now - start }
 
-    /// Makes capacity on the disk of the cache available, if need be at the cost of what was used longest ago. False when
-    /// everything that may go has gone and it is still not enough. Blocks on the disk.
+    /// Evicts least recently used files until the cache's disk has space for `bytes`. Returns false if that
+    /// is not possible. Blocks on disk I/O.
     func reserveCapacity(_ bytes: UInt64, for file: CachedFile) -> Bool {
         while !cache.hasCapacity(for: bytes) {
             guard registry.evictOldest(sparing: file) else { return false }
@@ -51,7 +51,7 @@ final class HydrationContext: Sendable {
     }
 }
 
-/// A blocking step of a task, on the thread pool.
+/// Runs blocking work on the thread pool.
 func onPool<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
     try await ThreadPool.shared.run { () throws(any Error) in try body() }
 }

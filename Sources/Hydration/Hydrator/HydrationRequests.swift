@@ -1,13 +1,13 @@
 import Base
 import ChatCore
 
-/// Brings files here for commands, which ask again and again to show how far it is: however often, it is one
-/// wait for each file, so that the timeout of the first request is that of all. Any thread.
+/// Hydrates files for commands that poll the progress. All requests for one file share one wait, with the
+/// timeout of the first. Thread-safe.
 public final class HydrationRequests: Sendable {
     public enum Answer: Hashable, Sendable {
-        /// The problem when it cannot be.
+        /// Finished; nil means success.
         case ended(FileProblem?)
-        /// Per cent that is available: ask again.
+        /// Running, with the progress in per cent. Ask again.
         case pending(progress: Int)
     }
 
@@ -22,16 +22,15 @@ public final class HydrationRequests: Sendable {
     private let waits = Lock<[FileID: Wait]>([:])
 
     /// - Parameters:
-    ///   - timeout: the longest wait without any progress, over all requests.
-    ///   - slice: the longest until a request is answered. A wait that nobody has asked about for ten times
-    ///     that is given up.
+    ///   - timeout: Maximum time without progress, over all requests.
+    ///   - slice: Maximum duration of one call. A wait without a request for ten slices is cancelled.
     public init(_ hydrator: Hydrator, timeout: Duration = .seconds(60), slice: Duration = .seconds(1)) {
         self.hydrator = hydrator
         self.timeout = timeout
         self.slice = slice
     }
 
-    /// Begins, or goes on, to bring all of a file here.
+    /// Starts or joins the hydration of a file and waits at most one slice.
     public func ask(_ item: ChatItem) async -> Answer {
         guard let file = item.file?.id else { return .ended(nil) }
         let (task, request) = waits.withLock { waits in
@@ -54,7 +53,7 @@ public final class HydrationRequests: Sendable {
         return .pending(progress: hydrator.condition(of: file).progress)
     }
 
-    /// Ends the wait for a file, for everybody who asked.
+    /// Cancels the wait for a file, for all callers.
     public func cancel(_ file: FileID) async {
         let task = waits.withLock { $0.removeValue(forKey: file)?.task }
         task?.cancel()

@@ -1,26 +1,26 @@
 import ChatCore
 
-/// What users ask for by command: `chatfs hydrate`, `dehydrate`, `pin`, `unpin`, `cache`.
+/// Operations of the commands `hydrate`, `dehydrate`, `pin`, `unpin` and `cache`.
 extension Hydrator {
-    /// What the cache holds at this moment.
+    /// Current contents of the cache.
     public struct CacheReport: Hashable, Sendable {
         public var mode: CacheMode
-        /// Bytes on the disk: in the cache, and of files that are on their way into the core's keeping.
+        /// Bytes on the disk: blocks and unfinished CryptoFiles.
         public var bytesOnDisk: UInt64
-        /// nil: without a limit.
+        /// Limit in bytes; nil means none.
         public var limit: UInt64?
-        /// Bytes of the disk that stay free.
+        /// Free bytes on the disk that the cache leaves.
         public var minimumFree: UInt64
-        /// Bytes that are free there now.
+        /// Free bytes on the disk now.
         public var free: UInt64
-        /// Files of which something is decrypted in it.
+        /// Number of files with decrypted bytes.
         public var files: Int
         public var pinned: Int
     }
 
-    /// Brings all of a file here and waits for it: received for good, checked, ready to be read. The
-    /// problem when that cannot be; nil when it is done.
-    /// - Parameter timeout: the longest wait without any progress.
+    /// Hydrates a file completely and waits until it is verified and readable. Returns the problem on
+    /// failure.
+    /// - Parameter timeout: Maximum time without progress.
     public func hydrate(_ item: ChatItem, timeout: Duration = .seconds(60)) async -> FileProblem? {
         if item.file == nil { return nil }
         let opened = open(item)
@@ -32,30 +32,29 @@ extension Hydrator {
         }
     }
 
-    /// Back to what the core has: the decrypted blocks go, from the kernel too. False while somebody has the
-    /// file open, or it is pinned.
+    /// Drops the decrypted blocks of a file and invalidates the kernel's pages. Returns false if the file is
+    /// open or pinned.
     public func dehydrate(_ file: FileID) -> Bool {
         context.registry[file]?.evict(invalidates: true) ?? true
     }
 
-    /// As `dehydrate`, but waits for work that was begun and that nobody wants any more: the core being asked, the
-    /// whole being stored. Five seconds at most. An open file has a second: close(2) returns before the kernel says that
-    /// the file is closed.
+    /// Dehydrates a file, waiting at most 5 s for unwanted operations such as a query of the core or storage.
+    /// Waits 1 s for an open file, because close(2) returns before the kernel reports the release.
     public func dehydrateWhenSettled(_ file: FileID) async -> Bool {
         let (end, closed) = (ContinuousClock.now + .seconds(5), ContinuousClock.now + .seconds(1))
         while !dehydrate(file) {
             let isSettling = context.registry[file]?.withMachine { $0.isSettling } ?? true
             let now = ContinuousClock.now
             guard isSettling && now < end || now < closed, !Task.isCancelled else { return false }
-            // Cancelled: the loop ends with that.
+            // If cancelled, the loop ends at its condition.
             try? await Task.sleep(for: .milliseconds(20))
         }
         return true
     }
 
-    /// Ends what is being received of a file, also for who waits for it, and removes what is here of it; pinned it must
-    /// not be. Waits for work that was begun, five seconds at most.
-    /// - Returns: false for a file that is here.
+    /// Cancels receiving a file, for waiting readers too, and drops its partial content. The file must not be
+    /// pinned. Waits at most 5 s for running work.
+    /// - Returns: False if the file is complete.
     public func cancel(_ file: FileID) async -> Bool {
         let end = ContinuousClock.now + .seconds(5)
         while let object = context.registry[file] {
@@ -69,15 +68,15 @@ extension Hydrator {
             guard object.condition.stage != .complete, !Task.isCancelled, ContinuousClock.now < end else {
                 return false
             }
-            // Cancelled: the loop ends with that.
+            // If cancelled, the loop ends at its condition.
             try? await Task.sleep(for: .milliseconds(20))
         }
         return true
     }
 
-    /// Keeps a file whole and out of the reach of eviction, over mounts too, until it is unpinned. It is
-    /// received without anybody waiting if it has to be; what fails for a while is tried again.
-    /// - Throws: `cache` when the pin cannot be made durable.
+    /// Pins a file, over mounts, until it is unpinned. A pinned file is received completely, with retries,
+    /// and never evicted.
+    /// - Throws: `cache` if the pin cannot be stored.
     public func pin(_ item: ChatItem) async throws(HydrationError) {
         guard let file = item.file else { return }
         try await context.retention.setPinned(file.id, true)
@@ -85,8 +84,8 @@ extension Hydrator {
         context.changes.send(.conditionChanged(file.id))
     }
 
-    /// The file may be evicted again. What is available stays for now; nothing more is received for the pin.
-    /// - Throws: `cache` when that cannot be made durable.
+    /// Unpins a file. Available bytes stay until eviction; a download for the pin ends.
+    /// - Throws: `cache` if the change cannot be stored.
     public func unpin(_ file: FileID) async throws(HydrationError) {
         try await context.retention.setPinned(file, false)
         context.registry[file]?.step { machine, _ in machine.setPinned(false) }
@@ -95,13 +94,13 @@ extension Hydrator {
 
     public func isPinned(_ file: FileID) -> Bool { context.retention.of(file).contains(.pinned) }
 
-    /// All pinned files, also those that nobody has touched in this mount.
+    /// All pinned files, including those not used in this mount.
     public var pinnedFiles: Set<FileID> { context.retention.pinned }
 
-    /// What is to be received without anybody reading it, since this mount or an earlier one.
+    /// All files to receive without a reader, of this and earlier mounts.
     public var retainedFiles: Set<FileID> { context.retention.pinned.union(context.retention.unfinished) }
 
-    /// Goes on with a file that an earlier mount left pinned or unfinished.
+    /// Continues a file that an earlier mount left pinned or unfinished.
     public func resume(_ item: ChatItem) {
         guard let file = item.file, !context.retention.of(file.id).isEmpty else { return }
         resume(item, file, isPinned: false)
@@ -118,9 +117,9 @@ extension Hydrator {
         }
     }
 
-    /// Receives a file to its end though nobody reads it, behind what readers want, until it is here, will never come,
-    /// or `stopKeeping`. What fails for a while is tried again; `condition(of:)` says why it waits. The next mount knows
-    /// nothing of it.
+    /// Receives a file completely without a reader, after chunks for readers, until it is complete, failed
+    /// permanently or `stopKeeping` is called. Temporary failures are retried; `condition(of:)` gives the
+    /// reason for a delay. Not stored for the next mount.
     public func keep(_ item: ChatItem) {
         guard let file = item.file else { return }
         context.registry.withFile(of: item, file, in: context) { object in
@@ -134,22 +133,22 @@ extension Hydrator {
         }
     }
 
-    /// What is under way of a file for `keep` alone ends; readers, a pin, and what they began go on.
+    /// Ends receiving that only `keep` requested. Readers and pins are unaffected.
     public func stopKeeping(_ file: FileID) {
         context.registry[file]?.step { machine, _ in machine.stopKeeping() }
     }
 
-    /// Tries at once what waits for another try: something has changed, such as which relays are approved.
+    /// Retries failed files at once after a common change, such as approved relays.
     public func tryAgain() {
         for file in context.registry.all.sorted(by: { $0.id < $1.id }) {
             file.step { machine, _ in machine.tryAgain() }
         }
     }
 
-    /// Empties the cache but for what is open or pinned.
+    /// Evicts all files that are not open or pinned.
     public func clearCache() { context.registry.evictAll() }
 
-    /// From memory, but for one call to the disk.
+    /// Returns the state from memory, with one system call for the free space.
     public func cacheReport() -> CacheReport {
         let (cache, settings) = (context.cache, context.settings)
         return CacheReport(

@@ -2,20 +2,19 @@ import Base
 import ChatCore
 import Posix
 
-/// Gives the bytes of every item: from the core's copy, or chunk by chunk from the relays into a sealed
-/// cache. One download per file however many read; readers get their bytes as soon as the chunks that hold
-/// them have arrived and were checked.
+/// Reads the bytes of items, from the core's copy or chunk by chunk from relays through a sealed cache. All
+/// readers of a file share one download and get their bytes as soon as the chunks are verified.
 ///
-/// Any thread. What is available is answered on the caller's thread; nothing else here waits, and a silent
-/// relay delays nobody but those who wait for its chunks.
+/// Thread-safe. Available bytes are returned on the calling thread. A silent relay delays only readers of its
+/// own chunks.
 public final class Hydrator: Sendable {
     let context: HydrationContext
 
     /// - Parameters:
-    ///   - cacheFolder: for this hydrator alone; emptied now and by `shutDown`.
-    ///   - retention: where it is remembered what is pinned or unfinished; without, it is for this hydrator's life.
-    ///   - makeSource: how claimed files are fetched.
-    /// - Throws: `cache` when the folder cannot be emptied.
+    ///   - cacheFolder: Used by this hydrator alone; emptied now and by `shutDown`.
+    ///   - retention: Stores pinned and unfinished files. If nil, they are kept for this object's lifetime.
+    ///   - makeSource: Creates the chunk source of a claimed file.
+    /// - Throws: `cache` if the folder cannot be emptied.
     public init(
         core: any FileTransferring, cacheFolder: PrivateFolder,
         settings: HydrationSettings = HydrationSettings(),
@@ -27,17 +26,16 @@ public final class Hydrator: Sendable {
             makeSource: makeSource)
     }
 
-    /// Without `shutDown`, nothing of the files stays either.
+    /// Drops all files if `shutDown` was not called.
     deinit { _ = context.registry.close() }
 
-    /// Opens an item that carries a file. No waiting: bytes are looked for by the first read, and at a stored
-    /// copy that is available one look is taken, whether it is still the one that was checked. Every call is
-    /// answered by one `close`.
+    /// Opens an item with a file, without waiting: the first read looks for the bytes. Checks with one
+    /// stat(2) that an open stored copy is unchanged. Needs one `close`.
     public func open(_ item: ChatItem) -> HydratedFile {
         guard let described = item.file else { preconditionFailure("an item without a file was opened") }
         var opened: (file: CachedFile, wasOutdated: Bool)?
         context.registry.withFile(of: item, described, in: context) { file in
-            // Asks the disk at most once, under no lock.
+            // At most one system call, without a lock.
             let whole = file.whole
             let outdated = whole?.isUnchanged == false ? whole : nil
             var isOpen = false
@@ -53,23 +51,24 @@ public final class Hydrator: Sendable {
         return HydratedFile(file, size: described.size, wasOutdated: wasOutdated)
     }
 
-    /// What the core said about an item: its new status and source.
+    /// Takes over the core's new status and source of an item.
     public func update(_ item: ChatItem) {
         guard let described = item.file, let file = context.registry[described.id] else { return }
-        // Looks at the disk, under no lock, only where the core says that it has not got what is served.
+        // At most two system calls, without a lock, and only if the core has lost the copy in use.
         let isCopyDeleted = !described.status.isReadable && file.isCopyDeleted
         file.step { machine, now in
             isCopyDeleted ? machine.copyDeleted(item, now: now) : machine.update(item, now: now)
         }
     }
 
-    /// How far the core is with a file that it receives or sends. Its status stays what `update` was told last.
+    /// Takes over transfer progress of the core. The status stays as set by `update`.
     public func advance(_ progress: FileProgress) {
         context.registry[progress.file]?.step { machine, now in machine.advance(progress, now: now) }
     }
 
-    /// The item is deleted. Open readers keep the bytes that are here; what is missing is ENODATA for
-    /// them. `atOnce` takes those bytes too, for what disappears or was moderated.
+    /// Handles a deleted item. Open handles keep the available bytes and get ENODATA for the rest.
+    /// - Parameter atOnce: If true, for disappearing or moderated messages, open handles lose the available
+    ///   bytes too.
     public func remove(_ file: FileID, atOnce: Bool = false) {
         if let object = context.registry[file] {
             object.step { machine, _ in machine.remove(atOnce: atOnce) }
@@ -79,18 +78,19 @@ public final class Hydrator: Sendable {
         }
     }
 
-    /// From memory, at once.
+    /// Returns the state from memory, without waiting.
     public func condition(of file: FileID) -> HydrationCondition {
         context.registry[file]?.condition ?? HydrationCondition()
     }
 
-    /// Items whose files are open, retained or have blocks in the cache, as the core told of them last. From memory.
+    /// Returns the items whose files are open, retained or cached, as last described by the core. From
+    /// memory.
     public func present() -> [ChatItem] { context.registry.all.map { $0.withMachine(\.item) } }
 
-    /// Changes from now on, until the stream is dropped or the hydrator shut down.
+    /// Returns a stream of changes from now on, until it is dropped or the hydrator is shut down.
     public func changes() -> AsyncStream<HydrationChange> { context.changes.subscribe() }
 
-    /// Answers everyone who waits, stops downloads, gives unfinished claims back and removes the cache.
+    /// Answers all readers, stops downloads, abandons unfinished claims and empties the cache.
     public func shutDown() async {
         var claimed: [FileID] = []
         for file in context.registry.close() {

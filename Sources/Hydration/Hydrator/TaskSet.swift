@@ -1,6 +1,6 @@
 import Base
 
-/// Tasks that are cancelled and awaited at the end. Any thread.
+/// Tasks that `close` cancels and awaits. Thread-safe.
 final class TaskSet: Sendable {
     private struct State {
         var tasks: [UInt64: Task<Void, Never>] = [:]
@@ -10,7 +10,7 @@ final class TaskSet: Sendable {
 
     private let state = Lock(State())
 
-    /// nil after `close`.
+    /// Returns nil after `close`.
     @discardableResult
     func spawn(_ work: @escaping @Sendable () async -> Void) -> Task<Void, Never>? {
         state.withLock { state in
@@ -26,7 +26,7 @@ final class TaskSet: Sendable {
         }
     }
 
-    /// Cancels all and waits for their ends; no other begins.
+    /// Cancels all tasks, waits for them, and starts no more.
     func close() async {
         let tasks = state.withLock { state in
             state.isClosed = true

@@ -1,13 +1,13 @@
 import Base
 
-/// Gives files, and the scheduler, a look at the time while that alone can bring them something. Any thread.
+/// Calls files and the scheduler periodically while a deadline or retry is pending. Thread-safe.
 final class Ticker: Sendable {
     private struct State {
         var files: [ObjectIdentifier: CachedFile] = [:]
         var isRunning = false
     }
 
-    /// While somebody waits, and while nobody does but something is to be tried again.
+    /// Interval while readers wait, and without readers.
     private static let interval = Duration.milliseconds(50)
     private static let slowInterval = Duration.milliseconds(500)
 
@@ -16,7 +16,7 @@ final class Ticker: Sendable {
 
     init(_ tasks: TaskSet) { self.tasks = tasks }
 
-    /// Whether a file needs ticks from now on. True when `run` is to be called, outside of the file's lock.
+    /// Sets whether a file needs ticks. Returns true if the caller must call `run`, outside the file's lock.
     func set(_ file: CachedFile, _ needsTicks: Bool) -> Bool {
         state.withLock { state in
             state.files[ObjectIdentifier(file)] = needsTicks ? file : nil
@@ -24,7 +24,7 @@ final class Ticker: Sendable {
         }
     }
 
-    /// Begins, unless it has: goes on until neither a file nor the scheduler needs it.
+    /// Starts the ticks unless they run. They end when neither a file nor the scheduler needs them.
     func run(for transfers: ChunkTransfers) {
         let begins = state.withLock { state in
             defer { state.isRunning = true }
@@ -42,7 +42,8 @@ final class Ticker: Sendable {
             }
             transfers.schedule()
             let goesOn = state.withLock { state in
-                // Asked under the lock, or what begins now would take this for still running.
+                // Checked under the lock, so that a concurrent `run` does not see a tick that is about to
+                // end.
                 state.isRunning = !state.files.isEmpty || transfers.needsTicks
                 return state.isRunning
             }

@@ -6,15 +6,15 @@ import Glibc
 import Posix
 import XFTP
 
-/// The CryptoFile that a storage pipeline writes. It has no name until it is complete and right.
+/// The CryptoFile that a storage pipeline writes. It gets a name only when it is complete and verified.
 ///
-/// Used by one thread at a time; what `readable` gives by any.
+/// Used by one thread at a time, except the values of `readable`.
 final class StorageOutput {
-    /// What is written.
+    /// The form of the written file.
     private enum Writer {
-        /// The content, encrypted with a key of its own.
+        /// The content, encrypted with a fresh key.
         case content(CryptoFileWriter)
-        /// The whole stream as it lies on the relays.
+        /// The stream as encrypted on the relays.
         case stream(CiphertextWriter)
     }
 
@@ -24,12 +24,12 @@ final class StorageOutput {
     private let writer: Writer
     private var file: OpenFile
     private var hadName = false
-    /// The length of the plaintext.
+    /// Length of the plaintext in bytes.
     private let size: UInt64
-    /// How far space is reserved on the disk.
+    /// End of the space reserved on the disk.
     private var reserved: UInt64 = 0
 
-    /// One for the content alone, with a key of its own.
+    /// Creates a file for the content alone, with a fresh key.
     init(in folder: String, contentSize: UInt64) throws {
         size = contentSize
         self.folder = try OpenFile(folder, flags: O_RDONLY | chatfs_o_directory)
@@ -41,8 +41,8 @@ final class StorageOutput {
         self.writer = .content(writer)
     }
 
-    /// One for the whole stream as it comes.
-    /// - Parameter arguments: those of the file on the relays, with the place of the content.
+    /// Creates a file for the unchanged stream.
+    /// - Parameter arguments: Key and nonce on the relays, with the content's range.
     init(in folder: String, streamSize: UInt64, arguments: FileArguments) throws {
         size = streamSize
         self.folder = try OpenFile(folder, flags: O_RDONLY | chatfs_o_directory)
@@ -57,7 +57,7 @@ final class StorageOutput {
         OpenFile(adopting: try check("make a file") { chatfs_open_unnamed(folder.descriptor) })
     }
 
-    /// Takes all of `bytes`, at most 256 KiB, or nothing: content, or the stream as it lies on the relays.
+    /// Appends at most 256 KiB, completely or not at all: content, or the encrypted stream.
     func append(_ bytes: UnsafeRawBufferPointer) throws {
         switch writer {
         case .content(let writer): try writer.append(bytes)
@@ -65,7 +65,7 @@ final class StorageOutput {
         }
     }
 
-    /// What was appended can be read.
+    /// Makes appended bytes readable.
     func flush() throws {
         switch writer {
         case .content(let writer): try writer.flush()
@@ -80,8 +80,7 @@ final class StorageOutput {
         }
     }
 
-    /// Writes bytes to their place once more, where the disk did not keep them: content, which is changed, or the
-    /// stream as it lies on the relays.
+    /// Rewrites bytes that the disk lost: content, which is changed, or the encrypted stream.
     func repair(_ bytes: UnsafeMutableRawBufferPointer, at position: UInt64) throws {
         switch writer {
         case .content: try readable.mend(bytes, at: position)
@@ -89,14 +88,14 @@ final class StorageOutput {
         }
     }
 
-    /// Tells the disk to begin, so that little is left for the end. Reserves space for a little more, which makes
-    /// writing it a third cheaper; not where the disk is short.
+    /// Starts writeback, so that the final fsync is short. Reserves space ahead, which makes writes a third
+    /// cheaper, unless the disk is nearly full.
     func beginWritingBack() {
         file.beginWritingBack()
         let written = position
         let end = min(size, written + Self.ahead)
         guard written > Self.ahead, reserved < min(end, written + Self.minAhead),
-            // For speed only: a disk that cannot is as good as one that is short.
+            // An optimisation only, so errors mean no reservation.
             let free = try? file.availableBytes(), free > Self.ample,
             (try? file.reserve(max(reserved, written)..<end)) != nil
         else { return }
@@ -107,12 +106,13 @@ final class StorageOutput {
     private static let minAhead: UInt64 = 8 << 20
     private static let ample: UInt64 = 1 << 30
 
-    /// Makes the file durable under `path`, after what lies on the disk was read back and found to be what was
-    /// written: `DamagedBlocks` when it is not. May be called again when the one who was to take it did not.
-    /// - Throws: `XFTPError.damaged` for a stream that is not the one that its sender encrypted.
+    /// Reads the file back, verifies it and makes it durable under `path`. May be called again if the file
+    /// was not taken over.
+    /// - Throws: `DamagedBlocks` for bytes that the disk lost; `XFTPError.damaged` for a stream that its
+    ///   sender did not encrypt.
     func finish(at path: String) throws -> FileArguments {
         if case .content(let writer) = writer { try writer.finish() }
-        // A file that had a name and lost it gets no other.
+        // A file that lost its name cannot get another one.
         if hadName {
             file = try Self.makeFile(in: folder)
             readable = try readable.copy(to: file)
@@ -127,14 +127,14 @@ final class StorageOutput {
         return arguments
     }
 
-    /// Reads the file back. The tag of a stream proves what its sender encrypted and what the disk kept in one pass;
-    /// the tags of blocks say where the disk did not.
+    /// Reads the file back. The stream's tag verifies the sender's encryption and the disk in one pass; block
+    /// tags locate damage.
     private func confirm() throws {
         let isStream = if case .stream = writer { true } else { false }
         if isStream, try readable.isAuthentic() { return }
         let damage = try readable.damage()
         guard damage.isEmpty else { throw DamagedBlocks(ranges: damage) }
-        // Once more, for a disk that had erred in passing.
+        // Repeated, because the disk's error may have been transient.
         guard try !isStream || readable.isAuthentic() else {
             throw XFTPError(
                 .damaged, "Each chunk is valid, but together they are not the file that was sent.")
@@ -142,15 +142,15 @@ final class StorageOutput {
     }
 }
 
-/// The content of a file as far as its CryptoFile has been written.
+/// The readable content of an unfinished CryptoFile.
 struct WrittenContent: Sendable {
     let file: UnfinishedCryptoFile
-    /// Where the content lies in the stream.
+    /// The content's range in the stream.
     let content: Range<UInt64>
-    /// The part of the stream that the file holds.
+    /// The range of the stream that the file holds.
     let span: Range<UInt64>
 
-    /// Fills the buffer from a position of the stream on; false outside of the content. Blocks on the disk.
+    /// Fills the buffer from a stream position. Returns false outside the content. Blocks on disk I/O.
     func read(into buffer: UnsafeMutableRawBufferPointer, at position: UInt64) throws -> Bool {
         let range = position..<position + UInt64(buffer.count)
         guard content.clamped(to: range) == range else { return false }
@@ -158,8 +158,8 @@ struct WrittenContent: Sendable {
         return true
     }
 
-    /// The part of the stream that proves itself together with a range of content: whole blocks, of which one begins
-    /// with the content.
+    /// Returns the range of whole blocks that are authenticated with a range of content. The first block
+    /// starts with the content.
     func blocks(around range: Range<UInt64>) -> Range<UInt64> {
         let size = UInt64(BlockTags.blockSize)
         let part = range.clamped(to: content)
@@ -170,12 +170,12 @@ struct WrittenContent: Sendable {
     }
 }
 
-/// Places in a file that the disk did not keep as they were written.
+/// Ranges of a file that the disk did not keep.
 struct DamagedBlocks: Error {
     let ranges: [Range<UInt64>]
 }
 
-/// Chunks that went into the CryptoFile and are not in it any more: they are to be fetched again.
+/// Written chunks that the CryptoFile no longer holds; they must be fetched again.
 struct DamagedChunks: Error {
     let chunks: [Int]
 }

@@ -5,21 +5,20 @@ import Glibc
 import Posix
 import XFTP
 
-/// Checks a file as a whole and writes it to a CryptoFile, from front to end while its chunks arrive in any order: a frontier that moves on whenever the next chunk is available. A chunk that
-/// arrives at the frontier, or a little before it, is taken from memory; one that came earlier is read back from
-/// the cache. What lies behind the frontier is served from the file that is written. After the last chunk only
-/// the tag and the disk's own work are left.
+/// Verifies a file and writes its CryptoFile from start to end, while chunks arrive in any order. The
+/// frontier is the next chunk to write. A chunk that arrives at or shortly before the frontier is taken from
+/// memory; earlier ones are read back from the cache. Stored chunks are read from the written file.
 ///
-/// Any task. One thread of a small pool does the work, one piece of it at a time.
+/// Callable from any task. One thread of a small pool works on a pipeline at a time.
 final class StoragePipeline: Sendable {
     enum Progress: Sendable {
-        /// So many chunks, from the first on, have gone through.
+        /// Number of chunks, from the first on, that were stored.
         case stored(Int)
-        /// The cache did not give this chunk back.
+        /// The cache could not read this chunk back.
         case unreadable(Int)
-        /// This chunk is in the CryptoFile again.
+        /// This chunk was written to the CryptoFile again.
         case repaired(Int)
-        /// It is paused until `resume`.
+        /// Failed and paused until `resume`.
         case failed(any Error)
     }
 
@@ -32,20 +31,20 @@ final class StoragePipeline: Sendable {
     private struct State {
         /// The chunk at the frontier.
         var next = 0
-        /// Chunks that the worker has begun with.
+        /// Chunks that the worker has started.
         var steps = 0
         var isBusy = false
         var isStopped = false
-        /// It has failed, and waits for `resume`.
+        /// Failed; waits for `resume`.
         var isPaused = false
-        /// Something came while the worker was busy.
+        /// Set if work arrives while the worker is busy.
         var hasMore = false
         var waiting: [Int: Waiting] = [:]
-        /// Chunks behind the frontier that are not in the CryptoFile any more.
+        /// Stored chunks that the CryptoFile lost.
         var damaged: Set<Int> = []
-        /// How often since the last failure.
+        /// Number of losses since the last failure.
         var damages = 0
-        /// Nothing is written meanwhile.
+        /// If true, nothing is written.
         var isFinishing = false
         var lastID: UInt64 = 0
 
@@ -54,7 +53,7 @@ final class StoragePipeline: Sendable {
             return Array(waiting.values)
         }
 
-        /// True for the caller that has to start the worker.
+        /// Returns true if the caller must start the worker.
         mutating func claimWork() -> Bool {
             hasMore = true
             guard !isBusy, !isStopped, !isPaused else { return false }
@@ -71,14 +70,13 @@ final class StoragePipeline: Sendable {
         case idle
     }
 
-    /// So many chunks in front of the frontier stay in memory until it comes: their fetches are not over
-    /// before, so that a download is never faster than its check for long. Sealing one into the cache and
-    /// reading it back costs as much as storing it.
+    /// Chunks before the frontier that wait in memory. Their fetches last until then, so a download cannot
+    /// run far ahead of storage. Caching a chunk and reading it back would cost as much as storing it.
     private static let reach = HydrationSettings.chunksBeforeCheck
-    /// Of their own, few: who reads must not wait for what is only kept.
+    /// A small pool of its own, so that storage never delays readers.
     private static let threads = ThreadPool(name: "storing", threads: StorageWork.threadCount)
 
-    /// What is stored lies in the CryptoFile and nowhere else.
+    /// True if stored chunks are read from the CryptoFile only.
     let servesReaders: Bool
     let stream: CachedStream
     private let work: StorageWork
@@ -87,10 +85,10 @@ final class StoragePipeline: Sendable {
     private let state = Lock(State())
 
     /// - Parameters:
-    ///   - form: what is written of it, and where.
-    ///   - idleTimeout: the longest that a chunk waits in memory while the worker does nothing.
-    ///   - servesReaders: whether `stream` finds what is stored in the CryptoFile.
-    ///   - report: called on the thread that works, with this object.
+    ///   - form: Form and folder of the written file.
+    ///   - servesReaders: If true, `stream` reads stored chunks from the CryptoFile.
+    ///   - idleTimeout: Maximum time that a chunk waits in memory for an idle worker.
+    ///   - report: Called on the worker's thread with this object.
     init(
         _ stream: CachedStream, source: any ChunkSource, contentSize: UInt64, form: StorageWork.Form,
         servesReaders: Bool, idleTimeout: Duration,
@@ -103,8 +101,8 @@ final class StoragePipeline: Sendable {
         work = StorageWork(source: source, layout: stream.layout, contentSize: contentSize, form: form)
     }
 
-    /// A chunk has arrived, and the stream holds it. Returns when its memory is not needed any more: true
-    /// when it is stored.
+    /// Offers an arrived chunk that the stream holds. Returns when its memory may be reused; true if it was
+    /// stored.
     func take(_ chunk: Int, _ fetched: any FetchedChunk) async -> Bool {
         await withCheckedContinuation { continuation in
             let (id, steps, isClaimed) = state.withLock { state -> (UInt64?, Int, Bool) in
@@ -130,11 +128,12 @@ final class StoragePipeline: Sendable {
         }
     }
 
-    /// Whether a chunk still waits with reason: it is the next, or the work goes on. One that does not is released.
+    /// Returns true if a chunk should keep waiting: it is the next one, or the worker makes progress.
+    /// Releases it otherwise.
     private func waits(_ chunk: Int, _ id: UInt64, since steps: inout Int) -> Bool {
         let (waits, released): (Bool, Waiting?) = state.withLock { state in
             guard state.waiting[chunk]?.id == id else { return (false, nil) }
-            // Without a disk there is no other place for it than memory.
+            // Without a disk the chunk can only stay in memory.
             let isNext = state.next == chunk || state.damaged.contains(chunk) || !stream.hasDisk
             let goesOn = state.isBusy && isNext || state.steps != steps
             steps = state.steps
@@ -144,12 +143,12 @@ final class StoragePipeline: Sendable {
         return waits
     }
 
-    /// Moves on over what the stream holds.
+    /// Stores chunks that the stream holds.
     func proceed() {
         if state.withLock({ $0.claimWork() }) { Self.threads.submit { self.advance() } }
     }
 
-    /// Tries again after a failure: what had been taken before it stays.
+    /// Retries after a failure. Stored chunks stay.
     func resume() {
         let next = state.withLock { state in
             state.isPaused = false
@@ -160,7 +159,7 @@ final class StoragePipeline: Sendable {
         proceed()
     }
 
-    /// Nothing is wanted any more. What has been written disappears with this object.
+    /// Stops the work. The unfinished file goes with this object.
     func stop() {
         let waiting = state.withLock { state in
             state.isStopped = true
@@ -204,7 +203,7 @@ final class StoragePipeline: Sendable {
                     state.isBusy = false
                     return state.takeAllWaiting()
                 }
-                // Reported first: a chunk that is kept elsewhere now must not be taken for one more try.
+                // Reported first, or a chunk kept elsewhere would count for a retry.
                 report(self, .failed(error))
                 for one in waiting { one.continuation.resume(returning: false) }
                 return
@@ -248,9 +247,9 @@ final class StoragePipeline: Sendable {
         report(self, .stored(chunk + 1))
     }
 
-    /// After all chunks are stored: compares the whole with its description, makes the file durable under
-    /// `path` and reads it back; nil when none was written. `DamagedChunks` when the disk has not kept it. May
-    /// be repeated after a failure.
+    /// Verifies the stored file, makes it durable under `path` and reads it back. Call it after all chunks
+    /// are stored; may be repeated after a failure. Returns nil if no file is written.
+    /// - Throws: `DamagedChunks` for chunks that the disk lost.
     func finish(at path: String) async throws -> StoredCopy? {
         state.withLock { $0.isFinishing = true }
         defer {
@@ -263,13 +262,13 @@ final class StoragePipeline: Sendable {
         return try await Self.threads.run { () throws(any Error) in try self.work.finish(at: path) }
     }
 
-    // MARK: - What the disk has not kept
+    // MARK: - Lost chunks
 
-    /// So many times the disk may lose something of one file.
+    /// Maximum number of losses of one file.
     private static let maxDamages = 8
 
-    /// The disk did not keep these chunks, which were stored: their next arrival is written in their place.
-    /// Throws when that has happened too often.
+    /// Records stored chunks that the disk lost; they are rewritten on their next arrival.
+    /// - Throws: `cache` after too many losses.
     func lost(_ chunks: [Int]) throws(HydrationError) {
         let isHopeless = state.withLock { state in
             state.damages += 1

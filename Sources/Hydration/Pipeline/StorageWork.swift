@@ -4,20 +4,20 @@ import Cryptography
 import Posix
 import XFTP
 
-/// What a storage pipeline works with: the check, the file that is written, and how far both are. A stream that is kept
-/// as it came needs no check on its way, since its tag is compared when it is read back.
+/// The state of a storage pipeline's worker: verification, written file and their positions. An unchanged
+/// stream is verified when it is read back, not before.
 ///
-/// Used by the pipeline's worker, and after that by who finishes it: never by two at once.
+/// Used by the pipeline's worker and then by `finish`, never by two threads at once.
 final class StorageWork: @unchecked Sendable {
-    // Safe: see above; the lock of the pipeline orders one user after the other.
+    // Safe: see above; the pipeline's lock orders its users.
 
-    /// What becomes of a file that has come.
+    /// The form of the stored file.
     enum Form: Sendable {
-        /// It is kept as it came, under its own key.
+        /// The unchanged stream with its own key.
         case stream(folder: String)
-        /// Its content is encrypted anew, with a key of its own.
+        /// The content, encrypted with a fresh key.
         case content(folder: String)
-        /// Nothing is written.
+        /// Not stored.
         case none
 
         var writes: Bool { if case .none = self { false } else { true } }
@@ -29,20 +29,20 @@ final class StorageWork: @unchecked Sendable {
     private let form: Form
     private var check: (any WholeCheck)?
     private var output: StorageOutput?
-    /// How far they have come in the stream; within a chunk when its rest could not be read or written.
+    /// Stream positions, possibly inside a chunk whose rest could not be read or written.
     private var checked: UInt64 = 0
     private var written: UInt64 = 0
     private var content: Range<UInt64>?
 
-    /// Every step over a piece finds it in the processor's cache.
+    /// Pieces fit into the processor's cache for all steps.
     private static let maxPiece = 256 << 10
     private static let smallPiece = 64 << 10
-    /// A piece that is not encrypted goes to the disk in one call.
+    /// Unchanged pieces go to the disk in one call.
     private var pieceSize: Int { isEncryptedAnew ? Self.smallPiece : Self.maxPiece }
     private var isEncryptedAnew: Bool { if case .content = form { true } else { false } }
-    /// Bytes after which the disk is told to begin writing.
+    /// Bytes between two starts of writeback.
     private static let portion: UInt64 = 4 << 20
-    /// How many pipelines are at work at once.
+    /// Number of concurrent pipelines.
     static let threadCount = 2
 
     init(source: any ChunkSource, layout: ChunkLayout, contentSize: UInt64, form: Form) {
@@ -52,8 +52,7 @@ final class StorageWork: @unchecked Sendable {
         self.form = form
     }
 
-    /// Takes a chunk from memory. Blocks for the time of authenticating and writing it, and of encrypting it where it
-    /// gets another key.
+    /// Stores a chunk from memory. Blocks for authentication, disk I/O and encryption with a fresh key.
     func store(_ chunk: Int, _ fetched: any FetchedChunk) throws {
         try begin()
         let range = layout.range(of: chunk)
@@ -72,11 +71,11 @@ final class StorageWork: @unchecked Sendable {
                 }
             }
         }
-        // Readers are sent to the file for what is stored.
+        // Readers use the file for stored chunks.
         try output?.flush()
     }
 
-    /// Takes a chunk from the cache; false when the cache does not give it back.
+    /// Stores a chunk from the cache. Returns false if the cache cannot read it.
     func store(_ chunk: Int, from stream: CachedStream) throws -> Bool {
         try begin()
         let range = layout.range(of: chunk)
@@ -94,7 +93,7 @@ final class StorageWork: @unchecked Sendable {
         }
     }
 
-    /// Writes a chunk that was stored to its place once more.
+    /// Rewrites a stored chunk from memory.
     func repair(_ chunk: Int, _ fetched: any FetchedChunk) throws {
         let range = layout.range(of: chunk)
         try Self.withPieceMemory { memory in
@@ -108,7 +107,7 @@ final class StorageWork: @unchecked Sendable {
         }
     }
 
-    /// The same from the cache; false when the cache does not give it back.
+    /// Rewrites a stored chunk from the cache. Returns false if the cache cannot read it.
     func repair(_ chunk: Int, from stream: CachedStream) throws -> Bool {
         let range = layout.range(of: chunk)
         return try Self.withPieceMemory { memory in
@@ -140,7 +139,7 @@ final class StorageWork: @unchecked Sendable {
         }
     }
 
-    /// The piece of a range that comes next.
+    /// The next piece of a range from a position.
     private func nextPiece(from position: UInt64, of range: Range<UInt64>) -> Range<UInt64>? {
         let start = max(position, range.lowerBound)
         return start < range.upperBound ? start..<min(start + UInt64(pieceSize), range.upperBound) : nil
@@ -154,13 +153,13 @@ final class StorageWork: @unchecked Sendable {
         return try body(memory)
     }
 
-    /// What is stored, for readers; nil before the header is known, and when nothing is written.
+    /// The stored content for readers; nil before the header is known and if no file is written.
     var writtenContent: WrittenContent? {
         guard let content, let output else { return nil }
         return WrittenContent(file: output.readable, content: content, span: span(of: content))
     }
 
-    /// The part of the stream that the written file holds.
+    /// The range of the stream that the written file holds.
     private func span(of content: Range<UInt64>) -> Range<UInt64> {
         if case .stream = form { 0..<layout.streamSize } else { content }
     }
@@ -170,8 +169,8 @@ final class StorageWork: @unchecked Sendable {
         if check == nil { check = try source.wholeCheck() }
     }
 
-    /// Reads the header, once, and begins the file.
-    /// - Parameter read: fills a buffer with the beginning of the stream.
+    /// Parses the header, once, and creates the file.
+    /// - Parameter read: Fills a buffer with the start of the stream.
     private func findContent(_ read: (UnsafeMutableRawBufferPointer) throws -> Void) throws {
         if content != nil { return }
         let length = Int(min(UInt64(FileHeader.maxLength), layout.size(of: 0)))
@@ -200,7 +199,7 @@ final class StorageWork: @unchecked Sendable {
         wrote(to: piece.upperBound)
     }
 
-    /// The next piece as it lies on the relays.
+    /// Processes the next encrypted piece.
     private func take(encrypted bytes: UnsafeRawBufferPointer, at piece: Range<UInt64>) throws {
         if !isEncryptedAnew, written < piece.upperBound {
             try output?.append(bytes)
@@ -229,11 +228,11 @@ final class StorageWork: @unchecked Sendable {
         }
     }
 
-    /// The chunks that hold these parts of the written file.
+    /// The chunks that overlap ranges of the written file.
     private func chunks(of damage: [Range<UInt64>], in span: Range<UInt64>) -> [Int] {
         let length = span.upperBound - span.lowerBound
         let chunks = damage.flatMap { range -> ClosedRange<Int> in
-            // The tag of a file that was encrypted anew, behind the content, is written anew each time.
+            // A fresh key's tag follows the content and is rewritten each time.
             let first = min(range.lowerBound, max(length, 1) - 1)
             let last = max(min(range.upperBound, length), first + 1) - 1
             return layout.chunk(at: span.lowerBound + first)...layout.chunk(at: span.lowerBound + last)
@@ -242,8 +241,7 @@ final class StorageWork: @unchecked Sendable {
     }
 }
 
-/// A CryptoFile that was written, made durable and read back: the keys that open it, and the proofs of its
-/// blocks.
+/// A durable, verified CryptoFile with its keys and block tags.
 struct StoredCopy: Sendable {
     let arguments: FileArguments
     let tags: BlockTags

@@ -3,21 +3,20 @@ import ChatCore
 import Glibc
 import Posix
 
-/// Which files are pinned, and which have been read and are still to be received to their end: kept over
-/// mounts, also over one that is killed. Two files with one number in each line. Any thread; changes block on
-/// the disk.
+/// The stored sets of pinned files and of partly read files to be received completely. Two text files with
+/// one number per line; they survive a kill. Thread-safe; changes block on disk I/O.
 public final class RetentionList: Sendable {
     private static let pins = "pinned"
     private static let unfinished = "unfinished"
     private let folder: OpenFile
-    /// As they were when this object was made.
+    /// The contents when this object was created.
     let pinnedBefore: Set<FileID>
     let unfinishedBefore: Set<FileID>
-    /// One change of a file after the other.
+    /// One thread, so that changes are ordered.
     private static let writing = ThreadPool(name: "retention", threads: 1)
 
-    /// - Parameter folder: open, belonging to one profile that this process holds.
-    /// - Throws: `cache` when the lists cannot be read.
+    /// - Parameter folder: An open folder of one profile that this process has locked.
+    /// - Throws: `cache` if the lists cannot be read.
     public init(in folder: OpenFile) throws(HydrationError) {
         self.folder = folder
         do throws(SystemError) {
@@ -39,13 +38,14 @@ public final class RetentionList: Sendable {
         return Set(numbers.map(FileID.init))
     }
 
-    /// Durable when it returns.
-    /// - Parameter current: asked when the list is written, so that an older one never replaces a newer one.
+    /// Stores the pinned files durably.
+    /// - Parameter current: Called when the list is written, so that an older list never replaces a newer
+    ///   one.
     func savePinned(_ current: @escaping @Sendable () -> Set<FileID>) async throws(HydrationError) {
         try await write(Self.pins, current)
     }
 
-    /// As `savePinned`.
+    /// Like `savePinned`, for unfinished files.
     func saveUnfinished(_ current: @escaping @Sendable () -> Set<FileID>) async throws(HydrationError) {
         try await write(Self.unfinished, current)
     }

@@ -2,26 +2,25 @@ import Base
 import ChatCore
 import Posix
 
-/// Which files are received to their end and kept whether or not somebody reads them: those that are pinned, and
-/// those that were read past their first chunk and are not finished. Any thread.
+/// The files to receive completely and keep without readers: pinned files, and unfinished ones that were read
+/// beyond their first chunk. Thread-safe.
 final class RetentionRequests: Sendable {
     private struct State {
         var pinned: Set<FileID>
         var unfinished: Set<FileID>
-        /// Somebody is about to save which files are unfinished.
+        /// True if a save of the unfinished files is pending.
         var isSaving = false
     }
 
-    /// Files that come in a moment are never saved; of a mount that is killed, only what was read in its last
-    /// moment is forgotten.
+    /// Files that complete sooner are never saved. A killed mount forgets only reads of its last moment.
     private static let saveDelay = Duration.milliseconds(500)
 
     private let list: RetentionList?
     private let state: Lock<State>
 
     /// - Parameters:
-    ///   - list: where it is remembered; without, it is for this object's life.
-    ///   - finishesWhatWasRead: whether what an earlier mount left unfinished is to be finished.
+    ///   - list: Storage; if nil, requests last for this object's lifetime.
+    ///   - finishesWhatWasRead: If true, unfinished files of earlier mounts are continued.
     init(_ list: RetentionList?, finishesWhatWasRead: Bool) {
         self.list = list
         state = Lock(
@@ -42,7 +41,7 @@ final class RetentionRequests: Sendable {
     var pinned: Set<FileID> { state.withLock { $0.pinned } }
     var unfinished: Set<FileID> { state.withLock { $0.unfinished } }
 
-    /// Durable when it returns.
+    /// Pins or unpins a file durably.
     func setPinned(_ file: FileID, _ isPinned: Bool) async throws(HydrationError) {
         let wasPinned = state.withLock { state in
             isPinned
@@ -59,14 +58,14 @@ final class RetentionRequests: Sendable {
         }
     }
 
-    /// `save` follows.
+    /// Call `save` afterwards.
     func setUnfinished(_ file: FileID, _ isUnfinished: Bool) {
         state.withLock { state in
             if isUnfinished { state.unfinished.insert(file) } else { state.unfinished.remove(file) }
         }
     }
 
-    /// Remembers a little later which files are unfinished.
+    /// Saves the unfinished files after `saveDelay`.
     func save(in tasks: TaskSet) {
         let begins = state.withLock { state in
             defer { state.isSaving = true }
@@ -74,7 +73,7 @@ final class RetentionRequests: Sendable {
         }
         guard begins, let list else { return }
         tasks.spawn { [self] in
-            // The end cancels this, and then waits for it.
+            // Cancelled and awaited at shutdown.
             try? await Task.sleep(for: Self.saveDelay)
             state.withLock { $0.isSaving = false }
             do throws(HydrationError) {

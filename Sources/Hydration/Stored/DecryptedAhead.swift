@@ -2,16 +2,15 @@ import Base
 import Cryptography
 import Glibc
 
-/// What a sequential reader of a stored file will ask for next, decrypted while the kernel and the reader are
-/// still busy with the answer before. The kernel asks for 128 KiB at a time, and for the next only when the
-/// reader has come to these, so without this the reader waits for every decryption, and all but one of the
-/// processors for the reader.
+/// Decrypts the next bytes of a sequential reader of a stored file while the kernel and the reader process
+/// the previous reply. The kernel requests 128 KiB at a time, and the next only when the reader reaches them,
+/// so otherwise decryption and reader would wait for each other and use one processor.
 ///
-/// A few pieces for each file. Nobody waits: who comes for a piece that is not complete takes what is ready
-/// and makes the rest itself. Any thread.
+/// Holds a few pieces per file. A read never waits for a piece: it takes the finished part and decrypts the
+/// rest. Thread-safe.
 final class DecryptedAhead: Sendable {
     private struct State {
-        /// Where the last read ended, its length, and how many before it went on where another ended.
+        /// End and length of the last read, and the number of sequential reads before it.
         var end: UInt64 = 0
         var length = 0
         var run = 0
@@ -19,25 +18,25 @@ final class DecryptedAhead: Sendable {
         var pieces: [Piece] = []
     }
 
-    /// Bytes that are made ahead at most, and between two looks whether somebody has come for them: a block
-    /// proves itself as a whole.
+    /// Maximum bytes of a piece, and bytes between two checks that it is still wanted. Each block is
+    /// authenticated as a whole.
     private static let maxLength = 256 << 10
     private static let step = BlockTags.blockSize
-    /// Reads in order after which the next is expected to be in order too.
+    /// Sequential reads after which the next one is expected to be sequential.
     private static let minRun = 2
-    /// Pieces ahead. More gained nothing on two processors.
+    /// Pieces ahead of the reader. More did not help on two processors.
     private static let maxPieces = 2
 
     private let state = Lock(State())
 
     enum Found {
-        /// All of it, where it was made.
+        /// The complete range, in its own memory.
         case whole(any ReadyBytes)
-        /// So many bytes, copied to the beginning of the buffer.
+        /// Number of bytes copied to the start of the buffer.
         case copied(Int)
     }
 
-    /// A read at `offset`: what of it is ready.
+    /// Returns decrypted bytes for a read at `offset`.
     func take(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) -> Found {
         let (piece, ready) = state.withLock { state -> (Piece?, Int) in
             state.run = offset == state.end ? state.run + 1 : 0
@@ -48,20 +47,20 @@ final class DecryptedAhead: Sendable {
                 return (nil, 0)
             }
             let piece = state.pieces.removeFirst()
-            // The next one begins where this one was expected to end.
+            // The next piece starts at the expected end of this one.
             if piece.memory.count != buffer.count { state.pieces = [] }
             return (piece, min(piece.ready, buffer.count))
         }
         guard let piece, ready > 0 else { return .copied(0) }
-        // A copy less: 4 to 9 % of a sequential read.
+        // Saves a copy: 4 to 9 % of a sequential read.
         if ready == buffer.count && ready == piece.memory.count { return .whole(piece) }
         buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: piece.memory[..<ready]))
         return .copied(ready)
     }
 
-    /// Nobody reads on.
+    /// Drops the pieces when the reader is gone.
     func forget() {
-        // Pieces give their memory back outside the lock.
+        // Free pieces outside the lock.
         var pieces = state.withLock { state in
             defer {
                 state.pieces = []
@@ -73,11 +72,11 @@ final class DecryptedAhead: Sendable {
         Piece.releaseWhenIdle()
     }
 
-    /// Memory for pieces, over all files.
+    /// Bytes of memory for pieces, over all files.
     static var bytesHeld: Int { Piece.spare.withLock { $0.made * maxLength } }
 
-    /// Makes the next pieces, if somebody reads on: `decrypt` fills a buffer from a position and answers how
-    /// many bytes there were. What fails is left to the reader who comes.
+    /// Decrypts the next pieces if reads are sequential. Errors are left to the reader.
+    /// - Parameter decrypt: Fills a buffer from a position and returns the number of bytes.
     func prepare(decrypt: (UnsafeMutableRawBufferPointer, UInt64) throws -> Int) {
         while let piece = begin() {
             guard make(piece, decrypt) else { return }
@@ -96,7 +95,7 @@ final class DecryptedAhead: Sendable {
         }
     }
 
-    /// False when nobody wants it any more, or there is nothing more.
+    /// Returns false if the piece is no longer wanted or the content ended.
     private func make(
         _ piece: Piece, _ decrypt: (UnsafeMutableRawBufferPointer, UInt64) throws -> Int
     ) -> Bool {
@@ -104,7 +103,7 @@ final class DecryptedAhead: Sendable {
         while made < piece.memory.count {
             let part = UnsafeMutableRawBufferPointer(
                 rebasing: piece.memory[made..<min(made + Self.step, piece.memory.count)])
-            // Whoever reads this place meets the same error, and is told.
+            // A reader of this place gets the same error.
             guard let count = try? decrypt(part, piece.start + UInt64(made)), count == part.count else {
                 return false
             }
@@ -119,10 +118,10 @@ final class DecryptedAhead: Sendable {
         return true
     }
 
-    /// The bytes from `start` on, as far as they are ready.
+    /// Bytes from `start`, of which `ready` are decrypted.
     private final class Piece: ReadyBytes, @unchecked Sendable {
-        // Safe: `ready` is touched only under the lock of the file. Bytes in front of it are only read, those
-        // behind it are written by the one thread that makes the piece.
+        // Safe: `ready` is accessed only under the file's lock. Bytes before it are only read; bytes behind
+        // it are written by the one thread that decrypts the piece.
         let start: UInt64
         let memory: UnsafeMutableRawBufferPointer
         var ready = 0
@@ -132,13 +131,13 @@ final class DecryptedAhead: Sendable {
 
         /// Memory of pieces, over all files.
         fileprivate struct Spare {
-            /// That was used before.
+            /// Memory of earlier pieces.
             var idle: [Memory] = []
             var made = 0
-            /// Somebody has gone since the last piece was begun.
+            /// True if a reader has gone since the last piece was created.
             var isReleased = false
 
-            /// All of it, when it is to go and no piece has any.
+            /// Returns all memory if it should be freed and no piece uses any.
             mutating func takeReleased() -> [Memory] {
                 guard isReleased, idle.count == made else { return [] }
                 defer { (idle, made) = ([], 0) }
@@ -147,11 +146,11 @@ final class DecryptedAhead: Sendable {
         }
 
         fileprivate static let spare = Lock(Spare(), rank: .innermost)
-        /// For so many pieces at once; other readers go without.
+        /// Maximum number of pieces; further readers get none.
         private static let maxPieces = 24
 
         fileprivate struct Memory: @unchecked Sendable {
-            // Safe: in the list or in the hands of one piece.
+            // Safe: owned by the list or by one piece.
             let bytes: UnsafeMutableRawBufferPointer
         }
 
@@ -174,9 +173,9 @@ final class DecryptedAhead: Sendable {
             Self.release { spare in spare.idle.append(pages) }
         }
 
-        /// When nobody reads ahead any more, nothing decrypted stays; at the latest after the answer that is just
-        /// going out. Not with every piece: between two answers there may be none, and its memory would be
-        /// fetched anew (a third of the speed).
+        /// Frees decrypted memory when no reader is sequential, at the latest after the reply in progress.
+        /// Freeing it with each piece would allocate it again between two replies and cost a third of the
+        /// speed.
         static func releaseWhenIdle() {
             release { $0.isReleased = true }
         }

@@ -2,17 +2,16 @@ import Base
 import Cryptography
 import Posix
 
-/// The check of stored files, on threads of its own and in turns: each MiB of one is followed by a MiB of the
-/// next, so that the check of a small file, or of one whose reader has a short timeout, is not
-/// behind that of large ones.
+/// Verifies stored files on threads of its own, in turns of 1 MiB each, so that small files and readers with
+/// short timeouts do not wait for large files.
 enum Verification {
     static let threads = ThreadPool(name: "verifying", threads: 2)
 
-    /// Reads all of a stored file and compares its tag. Ends early when its task is cancelled.
+    /// Reads a stored file and compares its tag. Ends early if the task is cancelled.
     /// - Parameters:
-    ///   - plain: where the plaintext is written; nil: nowhere.
-    ///   - progress: told with every MiB.
-    /// - Throws: `.cache` where `plain` takes nothing: that says nothing of the stored file.
+    ///   - plain: Receives the plaintext; nil for none.
+    ///   - progress: Called after each MiB.
+    /// - Throws: `.cache` for a write error of `plain`, which does not concern the stored file.
     static func run(
         _ reader: CryptoFileReader, into plain: OpenFile? = nil, progress: @Sendable () -> Void
     ) async throws {

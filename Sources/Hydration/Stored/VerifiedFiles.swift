@@ -4,7 +4,7 @@ import Cryptography
 import Glibc
 import Posix
 
-/// Which file it is and when it last changed: by this the tags of a stored file's blocks are found again.
+/// Identity and times of a file: the key of a stored file's block tags.
 struct FileStamp: Hashable, Sendable {
     private var device: UInt
     private var inode: UInt
@@ -25,20 +25,20 @@ struct FileStamp: Hashable, Sendable {
     }
 }
 
-/// A file of the core's as it was when it was opened and checked.
+/// A file of the core as it was opened and verified.
 struct StoredFile: Sendable {
     let path: String
     let stamp: FileStamp
 
-    /// False when it was changed since, taken away, or has another in its place. One stat(2).
+    /// False if the file was changed, deleted or replaced. One stat(2).
     var isUnchanged: Bool {
         var status = stat()
         return stat(path, &status) == 0 && FileStamp(status) == stamp
     }
 }
 
-/// The tags of blocks of files that were found right by this process, for as long as the files are as they
-/// were. Any thread.
+/// Block tags of files that this process verified, valid while the files are unchanged. An LRU cache.
+/// Thread-safe.
 final class VerifiedFiles: Sendable {
     private struct Entry {
         var tags: BlockTags
@@ -57,17 +57,17 @@ final class VerifiedFiles: Sendable {
         }
     }
 
-    /// What is not remembered is checked again: no harm but time. The tags of 32 GiB have 8 MiB.
+    /// Evicted files are only verified again. The tags of 32 GiB take 8 MiB.
     private static let maxFiles = 10_000
     private static let maxMemory = 8 << 20
-    /// So often a check is begun of a file that changes meanwhile.
+    /// Maximum number of tries if the file changes during verification.
     private static let tries = 3
 
     private let state = Lock(State(), rank: .collection)
 
-    /// A reader of a file that was found right, by an earlier check or now, and the stamp that it had then.
-    /// `changing` when it is never the same before and after.
-    /// - Parameter progress: told as the check gets on.
+    /// Returns a reader of a file, verified earlier or now, with its stamp.
+    /// - Parameter progress: Called as the verification proceeds.
+    /// - Throws: `changing` if the file changed during each try.
     func reader(
         of file: OpenFile, _ arguments: FileArguments, progress: @escaping @Sendable () -> Void
     ) async throws -> (CryptoFileReader, FileStamp) {
@@ -99,7 +99,7 @@ final class VerifiedFiles: Sendable {
         }
     }
 
-    /// Also what this process has just written, and read back.
+    /// Adds tags, also those of files that this process wrote and read back.
     func add(_ tags: BlockTags, of stamp: FileStamp) {
         state.withLock { state in
             state.remove(stamp)
@@ -118,6 +118,6 @@ final class VerifiedFiles: Sendable {
         state.entries.count > maxFiles || state.memory > maxMemory
     }
 
-    /// It turned out not to be right any more.
+    /// Forgets a file that failed authentication later.
     func forget(_ stamp: FileStamp) { state.withLock { $0.remove(stamp) } }
 }

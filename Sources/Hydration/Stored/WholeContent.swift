@@ -4,17 +4,17 @@ import Cryptography
 import Glibc
 import Posix
 
-/// A complete copy, checked as a whole and ready to be read at any position. Known by its identity: what is said
-/// of an earlier copy is not said of this one. Any thread.
+/// A verified complete copy that is readable at any position. Copies are told apart by object identity.
+/// Thread-safe.
 final class WholeContent: Sendable {
     enum Location: Sendable {
-        /// The core's, decrypted on demand and a little ahead of who reads on.
+        /// The core's encrypted file, decrypted on demand and ahead of sequential readers.
         case cryptoFile(CryptoFileReader, DecryptedAhead, StoredFile)
-        /// The core's, as it is.
+        /// The core's plain file.
         case plain(OpenFile, StoredFile)
-        /// All chunks in a cache that is not sealed, with the position in their stream where the content begins.
+        /// All chunks in the plain cache, with the content's position in the stream.
         case stream(CachedStream, contentOffset: UInt64)
-        /// Decrypted into a cache that is not sealed.
+        /// A decrypted copy in the plain cache.
         case copy(PlainCopy)
     }
 
@@ -22,9 +22,9 @@ final class WholeContent: Sendable {
 
     init(_ location: Location) { self.location = location }
 
-    /// Opens the core's copy and, when it is encrypted, checks its tag, unless `verified` remembers the tags of
-    /// its blocks. A length that contradicts the message is `damaged`.
-    /// - Parameter progress: told as the check gets on.
+    /// Opens the core's copy. Verifies the tag of an encrypted file unless `verified` has its block tags.
+    /// - Parameter progress: Called as the verification proceeds.
+    /// - Throws: `damaged` if the length differs from the message.
     static func open(
         _ source: FileSourceLocation, size: UInt64, verified: VerifiedFiles,
         progress: @escaping @Sendable () -> Void
@@ -49,13 +49,13 @@ final class WholeContent: Sendable {
         return WholeContent(.cryptoFile(reader, DecryptedAhead(), StoredFile(path: path, stamp: stamp)))
     }
 
-    /// What was found right is not what comes from the disk now.
+    /// Forgets the verification, because the disk now returns other bytes.
     func forgetCheck(_ verified: VerifiedFiles) {
         if case .cryptoFile(_, _, let stored) = location { verified.forget(stored.stamp) }
     }
 
-    /// Whether it is what was opened and checked. Asks the disk once where the core's copy is served; what
-    /// lies in the cache is nobody else's.
+    /// True if the copy is as it was verified. One stat(2) for a file of the core; files in the cache belong
+    /// to this process alone.
     var isUnchanged: Bool {
         switch location {
         case .cryptoFile(_, _, let stored), .plain(_, let stored): stored.isUnchanged
@@ -67,7 +67,7 @@ final class WholeContent: Sendable {
         HydrationError(.damaged, FileProblem.wrongLength.sentence)
     }
 
-    /// Decrypted bytes in the cache's folder.
+    /// Decrypted bytes in the cache folder.
     var cached: UInt64 {
         switch location {
         case .cryptoFile, .plain: 0
@@ -76,8 +76,8 @@ final class WholeContent: Sendable {
         }
     }
 
-    /// Fills `buffer`, which ends with the content at the latest.
-    /// - Throws: `.damaged` when the core's file became shorter: an answer is never short.
+    /// Fills `buffer`, whose range must end within the content.
+    /// - Throws: `.damaged` if the core's file became shorter; a reply is never short.
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws -> ReadResult {
         switch location {
         case .cryptoFile(let reader, let ahead, _):
@@ -100,13 +100,13 @@ final class WholeContent: Sendable {
         }
     }
 
-    /// The content in a file of a cache that is not sealed.
+    /// The content as a file of the plain cache.
     var plainFile: OpenFile? {
         if case .copy(let copy) = location { copy.file } else { nil }
     }
 
-    /// Gives a plain copy's place back, whoever still holds it: the kernel reads it by itself, and finds nothing
-    /// from then on. The core's copy is the core's affair. Blocks on the disk.
+    /// Truncates a plain copy even if the kernel still reads it directly. The core's copy stays. Blocks on
+    /// disk I/O.
     func erase() {
         guard case .copy(let copy) = location else { return }
         do {
@@ -116,25 +116,25 @@ final class WholeContent: Sendable {
         }
     }
 
-    /// After an answer has gone: what its reader will most likely ask for next.
+    /// Decrypts the likely next range of the reader, after a reply.
     func prepareNext() {
         guard case .cryptoFile(let reader, let ahead, _) = location else { return }
         ahead.prepare { try reader.read(into: $0, at: $1) }
     }
 
-    /// A reader has gone: what was made for it goes too.
+    /// Drops bytes decrypted ahead when a reader is gone.
     func forgetNext() {
         if case .cryptoFile(_, let ahead, _) = location { ahead.forget() }
     }
 }
 
-/// The plaintext of a stored file in a file without a name.
+/// The plaintext of a stored file in an unlinked file.
 final class PlainCopy: Sendable {
     let file: OpenFile
     let size: UInt64
     private let usage: CacheUsage
 
-    /// Decrypts the CryptoFile at `path` into `file`, checking it on the way.
+    /// Decrypts the CryptoFile at `path` into `file` and verifies it.
     static func decrypting(
         _ path: String, _ arguments: FileArguments, size: UInt64, into file: OpenFile, usage: CacheUsage,
         progress: @escaping @Sendable () -> Void
@@ -148,7 +148,7 @@ final class PlainCopy: Sendable {
         return PlainCopy(adopting: file, size: size, usage: usage)
     }
 
-    /// Takes a file that is the plaintext already.
+    /// Takes over a file that already holds the plaintext.
     init(adopting file: OpenFile, size: UInt64, usage: CacheUsage) {
         self.file = file
         self.size = size

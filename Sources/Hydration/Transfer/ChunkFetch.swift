@@ -4,9 +4,9 @@ import Cryptography
 import Posix
 import XFTP
 
-/// Fetches one chunk. Readers have it from its memory as soon as it was compared with its digest; then it goes
-/// through the storage pipeline or, when that is not so far yet, into the cache. The first one also says where
-/// the content begins.
+/// Downloads one chunk. Readers get its bytes as soon as the digest matches; then it goes to the storage
+/// pipeline, or into the cache if the pipeline is behind. The first chunk also contains the header with the
+/// content's position.
 struct ChunkFetch: Sendable {
     private let fetch: ChunkTransfers.Fetch
     private let transfers: ChunkTransfers
@@ -22,7 +22,7 @@ struct ChunkFetch: Sendable {
         context = file.context
     }
 
-    /// The problem when it did not work; nil when the chunk is kept somewhere.
+    /// Returns the problem, or nil if the chunk was kept.
     func run() async -> FileProblem? {
         guard file.withMachine({ $0.phase.isPresent(download) }) else { return nil }
         let layout = download.layout
@@ -62,7 +62,7 @@ struct ChunkFetch: Sendable {
     private func keep(_ fetched: any FetchedChunk) async throws {
         let pipeline = download.pipeline
         if pipeline.servesReaders, await pipeline.take(fetch.chunk, fetched) {
-            // It takes capacity on the disk too: what was used longest ago goes for it.
+            // The pipeline uses disk space too, so evict old files.
             return await ThreadPool.shared.run { _ = context.reserveCapacity(0, for: file) }
         }
         do {
@@ -78,8 +78,8 @@ struct ChunkFetch: Sendable {
         }
     }
 
-    /// Keeps the chunk where there is capacity: on the disk, if need be at the cost of what was used longest ago,
-    /// else in memory. Blocks on the disk.
+    /// Keeps the chunk on the disk, evicting old files for it, or in memory if there is no space. Blocks on
+    /// disk I/O.
     private func store(_ fetched: any FetchedChunk) throws {
         if context.cache.usesDisk && context.reserveCapacity(UInt64(fetched.count), for: file) {
             do {
@@ -92,7 +92,7 @@ struct ChunkFetch: Sendable {
         if !evicted.isEmpty { tell(of: evicted) }
     }
 
-    /// Chunks that left the memory for this one, of any file.
+    /// Reports chunks of any file that were evicted from memory.
     private func tell(of evicted: [ChunkMemory.Key]) {
         for file in context.registry.all {
             guard case .chunks(let download) = file.withMachine(\.phase.content) else { continue }

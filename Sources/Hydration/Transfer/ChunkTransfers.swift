@@ -1,6 +1,6 @@
 import Base
 
-/// What the scheduler grants to: the present download of a file. Two are the same when their downloads are.
+/// The scheduler's key: the current download of a file. Equality is the download's identity.
 struct Transfer: Hashable, Sendable {
     let file: CachedFile
     let download: Download
@@ -9,7 +9,7 @@ struct Transfer: Hashable, Sendable {
     func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(download)) }
 }
 
-/// Carries out what the scheduler decides: one task for each chunk that is fetched. Any thread.
+/// Performs the scheduler's decisions, with one task per fetched chunk. Thread-safe.
 final class ChunkTransfers: Sendable {
     typealias Fetch = FetchScheduler<Transfer>.Fetch
 
@@ -32,16 +32,16 @@ final class ChunkTransfers: Sendable {
         self.clock = clock
     }
 
-    /// What a file wants from now on. Under the lock of the file, so that the last word is the newest;
-    /// `schedule` follows outside of it.
+    /// Sets the wanted chunks of a file. Call it with the file's lock held, so that updates are ordered; then
+    /// call `schedule` without it.
     func update(_ transfer: Transfer, _ layout: ChunkLayout, _ requests: FetchRequests) {
         state.withLock { $0.scheduler.update(transfer, layout, requests) }
     }
 
-    /// As `update`: nothing any more.
+    /// Removes a file. Locks as for `update`.
     func remove(_ transfer: Transfer) { state.withLock { $0.scheduler.remove(transfer) } }
 
-    /// Begins what is granted now, and ends what nobody wants any more.
+    /// Starts granted fetches and cancels unwanted ones.
     func schedule() {
         while true {
             let actions = state.withLock { $0.scheduler.schedule(now: clock()) }
@@ -49,7 +49,7 @@ final class ChunkTransfers: Sendable {
             for action in actions {
                 switch action {
                 case .fetch(let fetch): begin(fetch)
-                // One that has not begun yet is cancelled when it begins.
+                // A fetch without a task is cancelled in `begin`.
                 case .cancel(let fetch): state.withLock { $0.tasks[fetch] }?.cancel()
                 }
             }
@@ -57,7 +57,7 @@ final class ChunkTransfers: Sendable {
         if needsTicks { ticker.run(for: self) }
     }
 
-    /// Whether time alone brings the scheduler something.
+    /// True if the scheduler waits for time alone.
     var needsTicks: Bool { state.withLock { $0.scheduler.needsTicks } }
 
     private func begin(_ fetch: Fetch) {
@@ -90,7 +90,7 @@ final class ChunkTransfers: Sendable {
         schedule()
     }
 
-    /// So many bytes of a chunk have come.
+    /// Records received bytes of a chunk.
     func progressed(_ fetch: Fetch, received: UInt64) {
         let leavesItsPlace = state.withLock {
             $0.scheduler.progressed(fetch, received: received, now: clock())
@@ -99,7 +99,7 @@ final class ChunkTransfers: Sendable {
         if leavesItsPlace { schedule() }
     }
 
-    /// A chunk can be read; its memory is in use until its task ends.
+    /// Records a readable chunk, whose memory is in use until its task ends.
     func arrived(_ fetch: Fetch, contentOffset: UInt64?) {
         state.withLock { $0.scheduler.arrived(fetch, now: clock()) }
         fetch.file.file.step { machine, now in

@@ -1,19 +1,19 @@
-/// The chunks that one file wants to be fetched, each list in order and no longer than can be under way.
+/// The wanted chunks of one file, each list in order and no longer than the limit in flight.
 struct FetchRequests: Hashable, Sendable {
-    /// Somebody waits for them.
+    /// For waiting readers.
     var demand: [Int] = []
-    /// Ahead of readers, or of who waits for the whole.
+    /// Ahead of readers, or for a wait for the whole file.
     var ahead: [Int] = []
-    /// Received for good, and what failed and is tried again.
+    /// To receive the file completely, and retries.
     var background: [Int] = []
-    /// Somebody has use for what is under way, too.
+    /// True if fetches in flight are still useful.
     var isWanted = false
 
     var isEmpty: Bool { demand.isEmpty && ahead.isEmpty && background.isEmpty }
 
     init() {}
 
-    /// - Parameter wantsWhole: received to its end without a reader.
+    /// - Parameter wantsWhole: True if the file is received completely without a reader.
     init(
         _ chunks: ChunkMap, _ waiting: WaitingReaders, _ readAhead: ReadAhead, isOpen: Bool, wantsWhole: Bool,
         isPinned: Bool, settings: HydrationSettings, now: Duration
@@ -26,7 +26,7 @@ struct FetchRequests: Hashable, Sendable {
             demand += missing.filter { !demand.contains($0) }.prefix(limit - demand.count)
         }
         if waiting.waitForWhole {
-            // Who waits for the whole is no reader: its file competes with what is read ahead.
+            // A wait for the whole file is no read, so it competes with read-ahead.
             ahead =
                 chunks.contentOffset == nil
                 ? chunks.demanded(for: 0..<1, limit: 1) : chunks.remaining(limit: limit, now: now)

@@ -1,9 +1,9 @@
-/// Which chunk is fetched next, over all files and relays: first what somebody waits for, file after file, then
-/// what lies ahead of readers, then what is received for good, within the bounds of the settings. Pure: requests
-/// and the ends of fetches go in with the time, grants come out.
+/// Chooses the next chunks over all files and relays: chunks for waiting readers first, file after file, then
+/// read-ahead, then files received completely, within the limits of the settings. Pure: requests and results
+/// come in with the time; grants go out.
 ///
-/// Also ends fetches that nobody wants any more: each holds one of the few places of its relay, and on a silent
-/// relay for ever.
+/// Also cancels unwanted fetches, because each holds one of the few slots of its relay, on a silent relay for
+/// ever.
 struct FetchScheduler<File: Hashable & Sendable>: Sendable {
     struct Fetch: Hashable, Sendable {
         let file: File
@@ -12,7 +12,7 @@ struct FetchScheduler<File: Hashable & Sendable>: Sendable {
 
     enum Action: Hashable, Sendable {
         case fetch(Fetch)
-        /// To be told to end. It keeps its place until it has.
+        /// Cancel the fetch. It holds its slot until it has ended.
         case cancel(Fetch)
     }
 
@@ -28,15 +28,15 @@ struct FetchScheduler<File: Hashable & Sendable>: Sendable {
         let relay: String
         let start: Duration
         let priority: Priority
-        /// When it began, or when bytes of it last came.
+        /// Time of its start or of the last received bytes.
         fileprivate(set) var lastSign: Duration
-        /// Bytes of it that have come.
+        /// Received bytes.
         fileprivate(set) var received: UInt64 = 0
         fileprivate(set) var isCancelled = false
-        /// All of it has; its memory is still in use.
+        /// All bytes have arrived; the memory is still in use.
         fileprivate(set) var hasArrived = false
 
-        /// What is left of it is less than what a far relay sends while the next request is on its way.
+        /// True if the missing bytes are fewer than a far relay sends during one round trip.
         var isNearlyHere: Bool { !hasArrived && received >= bytes / 4 * 3 }
     }
 
@@ -47,7 +47,7 @@ struct FetchScheduler<File: Hashable & Sendable>: Sendable {
 
     private let settings: HydrationSettings
     private var files: [File: Requester] = [:]
-    /// Files that request something, who was served longest ago first.
+    /// Files with requests, least recently served first.
     private var order: [File] = []
     private(set) var flights: [Flight] = []
     private var distances: RelayDistances
@@ -59,7 +59,7 @@ struct FetchScheduler<File: Hashable & Sendable>: Sendable {
 
     // MARK: - Events
 
-    /// What a file wants from now on, instead of what it wanted before.
+    /// Replaces the requests of a file.
     mutating func update(_ file: File, _ layout: ChunkLayout, _ requests: FetchRequests) {
         let wanted = files.updateValue(Requester(layout: layout, requests: requests), forKey: file)
         let wasEmpty = wanted?.requests.isEmpty ?? true
@@ -67,13 +67,12 @@ struct FetchScheduler<File: Hashable & Sendable>: Sendable {
         if !wasEmpty && requests.isEmpty { order.removeAll { $0 == file } }
     }
 
-    /// A file fetches nothing any more: the attempt is over.
+    /// Removes a file whose attempt is over.
     mutating func remove(_ file: File) {
         if files.removeValue(forKey: file)?.requests.isEmpty == false { order.removeAll { $0 == file } }
     }
 
-    /// So many bytes of a chunk have come: its relay has not fallen silent. True when it leaves its place to the
-    /// next one.
+    /// Records received bytes. Returns true if the next request may take this slot.
     mutating func progressed(_ fetch: Fetch, received: UInt64, now: Duration) -> Bool {
         guard let index = flights.firstIndex(where: { $0.fetch == fetch }) else { return false }
         let before = flights[index]
@@ -83,7 +82,7 @@ struct FetchScheduler<File: Hashable & Sendable>: Sendable {
         return !before.isNearlyHere && flights[index].isNearlyHere && distances.isFar(before.relay)
     }
 
-    /// All of a chunk has come. Its memory is in use until `ended`.
+    /// Records a complete chunk. Its memory is in use until `ended`.
     mutating func arrived(_ fetch: Fetch, now: Duration) {
         guard let index = flights.firstIndex(where: { $0.fetch == fetch }) else {
             return assertionFailure("a chunk arrived that was not being fetched")
@@ -94,7 +93,7 @@ struct FetchScheduler<File: Hashable & Sendable>: Sendable {
         distances.note(flights[index].relay, chunkAfter: now - flights[index].start)
     }
 
-    /// A fetch is over, well or badly, and its memory is free. True when it was cancelled before it had come.
+    /// Ends a fetch and frees its memory. Returns true if it was cancelled before the chunk was complete.
     @discardableResult
     mutating func ended(_ fetch: Fetch) -> Bool {
         guard let index = flights.firstIndex(where: { $0.fetch == fetch }) else {
@@ -107,7 +106,7 @@ struct FetchScheduler<File: Hashable & Sendable>: Sendable {
 
     func isCancelled(_ fetch: Fetch) -> Bool { flights.contains { $0.fetch == fetch && $0.isCancelled } }
 
-    /// Whether time will end a fetch that nobody wants.
+    /// True if a later tick may cancel an unwanted fetch.
     var needsTicks: Bool { flights.contains(where: isUnwanted) }
 
     // MARK: - Decisions
@@ -115,13 +114,13 @@ struct FetchScheduler<File: Hashable & Sendable>: Sendable {
     mutating func schedule(now: Duration) -> [Action] {
         var actions = cancelUnwanted(now: now)
         while let (fetch, priority) = next(now: now) {
-            // Looked up by `next`.
+            // Found by `next`.
             guard let layout = files[fetch.file]?.layout else { break }
             flights.append(
                 Flight(
                     fetch: fetch, bytes: layout.size(of: fetch.chunk), relay: layout.relays[fetch.chunk],
                     start: now, priority: priority, lastSign: now))
-            // Also without it: the file is asked last next time.
+            // Also if it has no more requests. The file is served last next time.
             order.removeAll { $0 == fetch.file }
             order.append(fetch.file)
             actions.append(.fetch(fetch))
@@ -147,8 +146,8 @@ struct FetchScheduler<File: Hashable & Sendable>: Sendable {
         return nil
     }
 
-    /// The first requested chunk for which there is capacity. Only demand goes past one that must wait, since its
-    /// relay may be silent; what nobody waits for comes in order, as it is checked.
+    /// Returns the first requested chunk that fits the limits. Only demand skips a chunk that must wait,
+    /// since its relay may be silent; other chunks stay in the order of storage.
     private func candidate(of file: File, _ priority: Priority, activeBytes: UInt64) -> Int? {
         guard let requester = files[file] else { return nil }
         let own = flights.filter { $0.fetch.file == file }
@@ -158,7 +157,7 @@ struct FetchScheduler<File: Hashable & Sendable>: Sendable {
             case .ahead: requester.requests.ahead
             case .background: requester.requests.background
             }
-        // One that was lost again before its memory was free is under way too.
+        // A lost chunk whose memory is still in use counts as in flight.
         let open = requested.lazy.filter { chunk in !own.contains { $0.fetch.chunk == chunk } }
         let fits = { chunk in
             hasCapacity(for: chunk, of: requester.layout, own, priority, activeBytes: activeBytes)
@@ -186,15 +185,14 @@ struct FetchScheduler<File: Hashable & Sendable>: Sendable {
         return activeBytes == 0 || activeBytes + layout.size(of: chunk) <= limit
     }
 
-    /// Bytes of chunks that are coming, or in memory. One of which no byte came for long leaves its share to
-    /// others.
+    /// Bytes of chunks in flight or in memory, without stalled chunks.
     private func activeBytes(now: Duration) -> UInt64 {
         flights.lazy.filter { $0.hasArrived || now - $0.lastSign < settings.stalledAfter }
             .reduce(0) { $0 + $1.bytes }
     }
 
-    /// Ends what nobody wants, but for a file that somebody may open again and whose bytes are just coming: a
-    /// player closes and opens again, and what has come of a chunk would come a second time.
+    /// Cancels unwanted fetches, except those that are receiving bytes for a known file. A player closes and
+    /// reopens a file, and received bytes would be lost.
     private mutating func cancelUnwanted(now: Duration) -> [Action] {
         var actions: [Action] = []
         for index in flights.indices where isUnwanted(flights[index]) {

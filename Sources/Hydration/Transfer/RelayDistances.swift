@@ -1,28 +1,28 @@
-/// Which relays are far away on a wide line, by the shortest time that passed between a request for a chunk and its
-/// first byte. The shortest: a request that waits behind others, or for its connection, takes longer than the way
-/// does. On a narrow line a chunk takes long against the way, and few requests fill it.
+/// Detects relays with a long round trip on a fast line, by the shortest time from a request to its first
+/// byte. Queues and new connections only make that time longer. On a slow line a chunk takes long compared
+/// with the round trip, so few requests fill it.
 struct RelayDistances: Sendable {
     private struct Distance {
         var shortest: Duration
-        /// From the request to the last byte, of the last chunk.
+        /// Time from the request to the last byte, for the last chunk.
         var chunk: Duration?
         var lastUse: Duration
     }
 
-    /// What was learned is forgotten after so long without a chunk: the machine may be in another network.
+    /// Time after which a measurement is forgotten, because the machine may be in another network.
     private static let memory = Duration.seconds(60)
-    /// A line is wide when a chunk takes at most so many times the shortest time to a first byte.
+    /// A line is fast if a chunk takes at most this many times the shortest time to a first byte.
     private static let wide = 8
-    /// The names of relays come from outside.
+    /// A limit, because relay names come from messages.
     private static let maxRelays = 64
 
     private let far: Duration
     private var distances: [String: Distance] = [:]
 
-    /// - Parameter far: relays whose first byte takes longer are far away.
+    /// - Parameter far: Time to the first byte above which a relay is far.
     init(far: Duration) { self.far = far }
 
-    /// Of a relay that nothing is known of: false.
+    /// Returns false for unknown relays.
     func isFar(_ relay: String) -> Bool {
         guard let distance = distances[relay], let chunk = distance.chunk else { return false }
         return distance.shortest > far && chunk <= distance.shortest * Self.wide
