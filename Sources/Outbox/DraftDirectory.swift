@@ -1,8 +1,7 @@
 import Base
 import ChatCore
 
-/// All drafts that an outbox knows, and the names that they take in the folders of their chats. Any thread, from
-/// memory.
+/// All known drafts and their names in the chat folders. Thread-safe; no I/O.
 final class DraftDirectory: Sendable {
     private struct Name: Hashable {
         var chat: ChatReference
@@ -11,15 +10,15 @@ final class DraftDirectory: Sendable {
 
     private struct State {
         var drafts: [Int64: Draft] = [:]
-        /// What has a name in a chat's folder: neither sent nor recovered nor removed.
+        /// Drafts with a name in a chat folder: not sent, recovered or removed.
         var names: [Name: Draft] = [:]
-        /// Whether something else has a name in a chat's folder.
+        /// Returns true if another entry has the name in a chat folder.
         var isEntry: @Sendable ([UInt8], ChatReference) -> Bool = { _, _ in false }
     }
 
     private let state = Lock(State())
 
-    /// By age.
+    /// Oldest first.
     var drafts: [Draft] { state.withLock { $0.drafts.values.sorted { $0.id < $1.id } } }
 
     func draft(_ id: Int64) -> Draft? { state.withLock { $0.drafts[id] } }
@@ -28,12 +27,12 @@ final class DraftDirectory: Sendable {
         state.withLock { $0.names[Name(chat: chat, bytes: name)] }
     }
 
-    /// Who knows of what else lies in the folders; it may block on the disk. Set once, at the start.
+    /// Sets the lookup of other entries, which may block on disk I/O. Set once, at the start.
     func look(with isEntry: @escaping @Sendable ([UInt8], ChatReference) -> Bool) {
         state.withLock { $0.isEntry = isEntry }
     }
 
-    /// Whether a draft or something else has this name. Blocks.
+    /// Returns true if a draft or another entry has this name. Blocks.
     func holds(_ name: [UInt8], in chat: ChatReference) -> Bool {
         if draft(named: name, in: chat) != nil { return true }
         return state.withLock { $0.isEntry }(name, chat)
@@ -54,7 +53,7 @@ final class DraftDirectory: Sendable {
         }
     }
 
-    /// Several get other names at once; each may get one that another of them gives up.
+    /// Renames several drafts at once. Each may take the old name of another.
     func rename(_ moves: [(draft: Draft, old: [UInt8], name: [UInt8])]) {
         state.withLock { state in
             for move in moves { state.names[Name(chat: move.draft.chat, bytes: move.old)] = nil }
@@ -62,7 +61,7 @@ final class DraftDirectory: Sendable {
         }
     }
 
-    /// Its name is free.
+    /// Releases the name.
     func removeName(of draft: Draft) {
         let name = Name(chat: draft.chat, bytes: draft.snapshot.name)
         state.withLock { state in
@@ -70,7 +69,7 @@ final class DraftDirectory: Sendable {
         }
     }
 
-    /// It has a name in its chat's folder again.
+    /// Adds a name in the chat folder again.
     func addName(of draft: Draft, _ name: [UInt8]) {
         state.withLock { $0.names[Name(chat: draft.chat, bytes: name)] = draft }
     }

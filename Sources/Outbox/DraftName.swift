@@ -1,6 +1,6 @@
 import ChatCore
 
-/// What a draft may be called.
+/// Valid names of drafts.
 enum DraftName {
     /// - Throws: `invalidName`, `nameTooLong`.
     static func requireValid(_ name: [UInt8]) throws(OutboxError) {

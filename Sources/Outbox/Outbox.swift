@@ -5,7 +5,7 @@ import Glibc
 import Posix
 import Store
 
-/// Everything on its way out: drafts, the journal that keeps them over a crash, and the sending, once.
+/// Outgoing files: drafts, their journal, and delivery exactly once.
 ///
 ///     let outbox = try Outbox(core: core, folder: folder, quietTime: .seconds(1))
 ///     let changes = outbox.changes()
@@ -14,17 +14,17 @@ import Store
 ///     try draft.write(bytes, at: 0, through: .ofItsMaker, by: thread)
 ///     draft.closed(.ofItsMaker)        // sent a second later
 ///
-/// What becomes of a draft its `DraftMachine` decides; this makes drafts, names them, and starts and ends what acts:
-/// `StagingQueue` and `DeliveryWorker`. What a method does to files and journal it does before it returns: it
-/// blocks, as those of `Draft` do.
+/// `DraftMachine` decides the state of a draft. This type creates, renames and removes drafts and owns
+/// `StagingQueue` and `DeliveryWorker`. Thread-safe. Like those of `Draft`, methods finish their I/O before
+/// they return, so they block.
 public final class Outbox: Sendable {
-    /// What the marker of its folder says.
+    /// Text of the folder's marker file.
     public static let purpose = "chatfs outbox"
 
     private struct State {
-        /// What the journal held at the start, until `start`.
+        /// Drafts from the journal, until `start`.
         var found: [Draft] = []
-        /// Nothing new is made; what is there is finished.
+        /// No drafts are created; existing ones are finished.
         var isShuttingDown = false
     }
 
@@ -36,23 +36,23 @@ public final class Outbox: Sendable {
     private let random: any RandomSource
     let directory = DraftDirectory()
     private let state = Lock(State())
-    /// Orders creating, renaming and removing. Locked before the mutexes of drafts.
+    /// Serialises creating, renaming and removing. Locked before the mutexes of drafts.
     let naming = BlockingMutex(rank: .draftNames)
 
-    /// Opens the journal and reads it; sends nothing before `start`.
+    /// Opens and reads the journal. No draft is sent before `start`.
     /// - Parameters:
-    ///   - folder: the outbox's own, inside the profile's data; one process at a time.
-    ///   - key: with which its journal is encrypted, and with it the keys of drafts; nil: not.
-    ///   - quietTime: how long after the last writer's close nothing may be opened.
-    ///   - writers: what programs write files for.
-    ///   - completion: asked for each message before it is handed over.
+    ///   - folder: The outbox's own folder in the profile's data, for one process at a time.
+    ///   - key: Encryption key of the journal, which holds the keys of drafts; nil if not encrypted.
+    ///   - quietTime: Time after the last close of a writer during which no open may occur.
+    ///   - writers: Classification of writing programs.
+    ///   - completion: Called for each message before delivery.
     /// - Throws: `wrongVersion`, `noSpace`, `storage`.
     public convenience init(
         core: any ChatCore, folder: PrivateFolder, key: SecretBytes? = nil, quietTime: Duration,
         writers: WriterPolicy = WriterPolicy(), completion: @escaping MessageCompletion = { $0 },
         clock: any OutboxClock = SystemOutboxClock(), wallClock: any WallClock = SystemWallClock()
     ) throws(OutboxError) {
-        // Where it cannot be read, every boot is taken for the same.
+        // Without a readable boot id, all boots count as the same.
         try self.init(
             core: core, folder: folder, key: key, quietTime: quietTime, writers: writers,
             completion: completion, clock: clock, wallClock: wallClock, boot: ProcessInformation.boot() ?? "",
@@ -88,10 +88,10 @@ public final class Outbox: Sendable {
         self.staging = staging
         worker = DeliveryWorker(core: core, context: context, clock: clock, completion: completion)
         worker.start()
-        // The quiet time is the drafts', whose context the staging queue needs.
+        // Set here, because the staging queue needs the context, which owns the quiet time.
         context.quietTime.whenQuiet { [weak staging] in staging?.add($0) }
         let found = try described { try JournalReplay(context: context).drafts() }
-        // What was removed is only to be taken back.
+        // Removed drafts are only withdrawn.
         for draft in found where !draft.machine.isRemoved {
             let snapshot = draft.snapshot
             directory.add(draft, named: snapshot.state == .recovered ? nil : snapshot.name)
@@ -99,26 +99,25 @@ public final class Outbox: Sendable {
         state.withLock { $0.found = found }
     }
 
-    // MARK: - What is there
+    // MARK: - Drafts
 
-    /// All that the outbox knows of, by age: also what is `sent` and not acknowledged, and what was
-    /// `recovered`. From memory.
+    /// All known drafts, oldest first, including unacknowledged `sent` and `recovered` ones. From memory.
     public func drafts() -> [Draft] { directory.drafts }
 
-    /// The one with this number, as far as it is known.
+    /// Returns the draft with this id if it is known.
     public func draft(_ id: Int64) -> Draft? { directory.draft(id) }
 
-    /// Each call opens a stream of its own, with everything from then on.
+    /// Returns a new stream of all changes from now on.
     public func changes() -> AsyncStream<OutboxChange> { context.changes.subscribe() }
 
-    /// Bytes that a new draft can have at present, 0 when that is not known. Sending needs the size of
-    /// a draft twice for a moment, so this is half of what the disk has. Blocks shortly.
+    /// Maximum size of a new draft in bytes, 0 if unknown. Half of the free disk space, because sending needs
+    /// a draft's size twice for a moment. Blocks briefly.
     public func availableBytes() -> UInt64 { ((try? context.spool.availableBytes()) ?? 0) / 2 }
 
-    /// How many files wait to be handed over: after `shutDown` those that the next mount sends.
+    /// Number of files to be handed over; after `shutDown`, those that the next mount sends.
     public var waiting: Int { drafts().count { $0.machine.isWaiting } }
 
-    /// The same of an outbox that no process has open, in its folder. Blocks.
+    /// Like `waiting`, for an outbox that no process has open. Blocks.
     /// - Throws: `wrongVersion`, `noSpace`, `storage`.
     public static func waiting(inFolder path: String, key: SecretBytes? = nil) throws(OutboxError) -> Int {
         try described {
@@ -130,15 +129,15 @@ public final class Outbox: Sendable {
 
     // MARK: - Names
 
-    /// Makes an empty draft, opened for writing once: its maker closes `DraftOpening.ofItsMaker`.
-    /// - Parameter name: the exact bytes its writer used: 1 to 255, valid UTF-8 without `/` and NUL.
+    /// Creates an empty draft, opened for writing; its creator closes `DraftOpening.ofItsMaker`.
+    /// - Parameter name: The writer's exact bytes: 1 to 255, valid UTF-8 without `/` and NUL.
     /// - Throws: `invalidName`, `nameTooLong`, `nameTaken`, `noSpace`, `shuttingDown`, `storage`.
     public func create(name: [UInt8], in chat: ChatReference) throws(OutboxError) -> Draft {
         try DraftName.requireValid(name)
         return try make(name, in: chat)
     }
 
-    /// - Parameter name: valid, or a path of parts.
+    /// - Parameter name: A valid name, or the path of a part.
     func make(_ name: [UInt8], in chat: ChatReference) throws(OutboxError) -> Draft {
         try naming.withLock { () throws(OutboxError) in
             if state.withLock({ $0.isShuttingDown }) { throw OutboxError.leaving }
@@ -170,14 +169,14 @@ public final class Outbox: Sendable {
         OutboxError(.nameTaken, "A file of this name is being sent in this chat already.")
     }
 
-    /// Gives a draft another name in its chat, a part of a folder another path; an existing draft of that name is replaced and removed.
-    /// A final name sends what a temporary one held back, after the quiet time.
-    /// - Parameter thread: who renames, 0 when the kernel does not say.
-    /// - Throws: `notPermitted` unless both are drafts still, `invalidName`, `nameTooLong`, `noSpace`, `storage`.
+    /// Renames a draft in its chat, or a part to another path. Replaces an existing draft of that name. A
+    /// final name sends a draft that a temporary name held back, after the quiet time.
+    /// - Parameter thread: The thread that renames; 0 if unknown.
+    /// - Throws: `notPermitted` unless both are drafts, `invalidName`, `nameTooLong`, `noSpace`, `storage`.
     public func rename(_ draft: Draft, to name: [UInt8], by thread: pid_t = 0) throws(OutboxError) {
         if let path = PartPath(name) { try path.require() } else { try DraftName.requireValid(name) }
         if let target = directory.draft(named: name, in: draft.chat), draft.isLessDurable(than: target) {
-            // A long one before others have to wait for their names.
+            // Done here too, since a long fsync under the mutex would delay other names.
             try draft.synchronise()
         }
         try naming.withLock { () throws(OutboxError) in
@@ -188,10 +187,10 @@ public final class Outbox: Sendable {
             defer { for one in involved.reversed() { one.mutex.unlock() } }
             let old = draft.snapshot.name
             var prepared: [PreparedTransition] = []
-            // It takes the place of what it replaces in the same transaction.
+            // The replaced row is deleted in the same transaction.
             if let target {
                 prepared.append(try target.prepare(.replaced))
-                // What survives a power cut is not given up for what does not.
+                // A durable draft is never replaced by one that is not.
                 if draft.isLessDurable(than: target) { try draft.synchroniseLocked() }
             }
             prepared.append(try draft.prepare(.renamed(name)))
@@ -201,10 +200,10 @@ public final class Outbox: Sendable {
         }
     }
 
-    /// Removes a draft, or takes a queued or sending one back: nothing is sent, and what the core was just taking, or may
-    /// have taken at an earlier attempt, is deleted there after this has returned, by the next process if this one ends.
-    /// - Parameter evenAtTheCore: also while the core is taking it.
-    /// - Throws: `notPermitted` for one that is sent: it is the core's to delete; `noSpace`, `storage`.
+    /// Removes a draft, or withdraws a queued or sending one. A message that the core has taken is deleted
+    /// after this call, by the next process if necessary.
+    /// - Parameter evenAtTheCore: If false, fails while the core is taking the draft.
+    /// - Throws: `notPermitted` for a sent draft, which only the core can delete; `noSpace`, `storage`.
     public func remove(_ draft: Draft, evenAtTheCore: Bool = true) throws(OutboxError) {
         try naming.withLock { () throws(OutboxError) in
             try draft.mutex.withLock { () throws(OutboxError) in
@@ -214,13 +213,12 @@ public final class Outbox: Sendable {
             directory.remove(draft)
         }
         context.journal.reserveSpace()
-        // The core is asked at once for what it may have.
+        // Asks the core at once for a possible item.
         context.deliveries.notify([draft.chat])
     }
 
-    /// Hands a draft over once more that the core refused, or of which it is not known whether the core has
-    /// it: then the recipients may get it twice, so the user must have said so. So does one that is held back because
-    /// it may be unfinished, as it is, after the quiet time. False when it is none of these.
+    /// Sends a draft again that the core refused or may have; recipients may then get it twice, so the user
+    /// must decide. Sends a held draft as it is after the quiet time. Returns false for other drafts.
     /// - Throws: `noSpace`, `storage`.
     public func retry(_ draft: Draft) throws(OutboxError) -> Bool {
         guard try draft.handle(.retryRequested) == .willRetry else { return false }
@@ -228,9 +226,8 @@ public final class Outbox: Sendable {
         return true
     }
 
-    /// Sends what was recovered into the chat that it came from, as it is, after the quiet time. False when it is none
-    /// of these.
-    /// - Parameter name: a free one of its chat's folder.
+    /// Sends a recovered draft as it is into its chat, after the quiet time. Returns false for other drafts.
+    /// - Parameter name: A free name in the chat's folder.
     /// - Throws: `invalidName`, `nameTooLong`, `nameTaken`, `noSpace`, `storage`.
     public func send(recovered draft: Draft, named name: [UInt8]) throws(OutboxError) -> Bool {
         guard draft.state == .recovered else { return false }
@@ -247,43 +244,43 @@ public final class Outbox: Sendable {
         }
     }
 
-    /// Asked, by threads that may block, whether something that is no draft has a name in a chat's folder. Set once,
+    /// Sets the lookup of other entries in a chat's folder. Called on threads that may block. Set once,
     /// before `start`.
     public func look(with isEntry: @escaping @Sendable ([UInt8], ChatReference) -> Bool) {
         directory.look(with: isEntry)
     }
 
-    /// The node of a sent draft has been noted as its item's: the outbox forgets it, with its bytes.
+    /// Removes a sent draft and its bytes after its node was recorded as the item's.
     /// - Throws: `noSpace`, `storage`.
     public func acknowledge(_ draft: Draft) throws(OutboxError) {
         if try draft.handle(.acknowledged) == .forgotten { directory.remove(draft) }
     }
 
-    /// Makes it durable that what was sent is sent: before a message is deleted, by which the core would know a
-    /// repetition after a power cut. Blocks.
+    /// Makes sent drafts durably sent. Call it before deleting a message, because after a power cut the core
+    /// could not detect the repetition. Blocks.
     /// - Throws: `noSpace`, `storage`.
     public func synchronise() throws(OutboxError) { try described { try context.journal.synchronise() } }
 
-    /// What the core refused for now is handed over at once: what stood in the way has passed.
+    /// Retries temporarily refused drafts at once, after the cause has passed.
     public func retryPostponed() { worker.retryPostponed() }
 
-    /// A message that is no draft any more, with its preview.
+    /// Completes a message that is no draft, adding its preview.
     func completed(_ message: ComposedMessage) async throws(ChatError) -> ComposedMessage {
         try await worker.completed(message)
     }
 
     // MARK: - Start
 
-    /// Begins to send: what the journal holds first. Returns at once. Who needs to see every change opens
-    /// `changes` before.
+    /// Starts sending, with the journal's drafts first. Returns at once. Open `changes` before to see every
+    /// change.
     public func start() {
         ThreadPool.shared.submit { [self] in
-            // Not what was made since: that has its writer.
+            // Only drafts of earlier processes; new ones have a writer.
             let found = state.withLock { state in
                 defer { state.found = [] }
                 return state.found
             }
-            // All have their place before the first goes.
+            // Reserve all places before the first delivery.
             for draft in found { draft.tell(.started) }
             context.deliveries.notify(Set(found.map(\.chat)))
             let sent = found.filter { $0.state == .sent }
@@ -292,14 +289,14 @@ public final class Outbox: Sendable {
         }
     }
 
-    /// Sent by an earlier process that nobody told the file system about.
+    /// Reports drafts sent by an earlier process that the file system did not record.
     private func announce(_ sent: [Draft]) async {
         for draft in sent {
             guard case .sent(let id) = draft.machine.phase else { continue }
             do throws(ChatError) {
                 context.changes.send(.became(draft, try await core.item(id, in: draft.chat)))
             } catch  where [.noSuchItem, .noSuchChat].contains(error.code) {
-                // Deleted since.
+                // The item was deleted meanwhile.
                 await ThreadPool.shared.run { self.forget(draft) }
                 context.changes.send(.removed(draft))
             } catch {
@@ -317,9 +314,9 @@ public final class Outbox: Sendable {
         }
     }
 
-    // MARK: - What is left alone
+    // MARK: - Expiry
 
-    /// Recovers what was left alone for too long, and removes what is empty, now and every hour.
+    /// Recovers untouched drafts and removes empty ones, now and every hour.
     private func removeAged() {
         saveUptime()
         for draft in drafts() {
@@ -339,13 +336,13 @@ public final class Outbox: Sendable {
         do {
             try context.journal.save(uptime: context.uptime.countUp())
         } catch {
-            // Drafts stay a little longer.
+            // On an error, drafts expire a little later.
             context.log.notice("the age of drafts could not be noted: \(Base.sentence(of: error))")
         }
     }
 
     private func removeIfAged(_ draft: Draft) throws(OutboxError) {
-        // Most are not due: nobody waits for their mutex. Who is, is asked again under it.
+        // Most drafts are not due, so check without their mutex first, then again with it.
         guard draft.machine.dueExpiry(at: context.uptime.seconds) != nil else { return }
         let change = try naming.withLock { () throws(OutboxError) -> OutboxChange? in
             guard case .expired(let expiry) = try draft.handle(.aged) else { return nil }
@@ -361,11 +358,11 @@ public final class Outbox: Sendable {
         if let change { context.changes.send(change) }
     }
 
-    // MARK: - End
+    // MARK: - Shutdown
 
-    /// Queues closed drafts at once, without quiet time, and waits until all are handed over that can be
-    /// at present; what the core refuses for now is sent at the next start. Drafts that still have a
-    /// writer are sent after the next start if they are closed before the process ends, else recovered.
+    /// Queues closed drafts at once and waits for possible deliveries. Temporarily refused drafts are sent
+    /// after the next start, and so are drafts with a writer if they are closed before the process ends;
+    /// others are recovered.
     public func shutDown() async {
         state.withLock { $0.isShuttingDown = true }
         context.quietTime.end()
@@ -376,6 +373,6 @@ public final class Outbox: Sendable {
         context.changes.finish()
     }
 
-    /// After `shutDown`, when everything it handed over has been acknowledged: closes the journal. Blocks.
+    /// Closes the journal. Call it after `shutDown`, when deliveries are acknowledged. Blocks.
     public func close() { context.journal.close() }
 }

@@ -1,14 +1,13 @@
 import ChatCore
 
-/// What happened to a draft without its user doing it through the draft.
+/// A change of a draft that was not made through it.
 public enum OutboxChange: Sendable {
-    /// Its state or its problem is another one.
+    /// The state or the problem changed.
     case changed(Draft)
-    /// The core has taken it: from now on it is this item. The outbox remembers that until
-    /// `Outbox.acknowledge` says that the node has been noted as the item's.
+    /// The core has taken it as this item. The outbox keeps that until `Outbox.acknowledge`.
     case became(Draft, ChatItem)
-    /// It is gone: empty and left alone for seven days, or its item was deleted before anybody learned of it.
+    /// Removed: empty and untouched for seven days, or its item was deleted before it was reported.
     case removed(Draft)
-    /// It was left alone: it has moved to what is recovered.
+    /// Moved to the recovered files because it was untouched.
     case recovered(Draft)
 }

@@ -1,15 +1,15 @@
 import Base
 import Cryptography
 
-/// The copy of an outbox for another place. What was on its way may be sent by the outbox that it was made of, so nothing
-/// of a copy is: all that was not sent is recovered there, and its user decides. Blocks.
+/// Converts the copy of an outbox. The original outbox may still send its drafts, so the copy sends none:
+/// unsent drafts become recovered, for the user to decide. Blocks.
 public enum OutboxCopy {
-    /// Changes the copy of a journal so.
+    /// Converts the copy of a journal.
     ///
     /// - Parameters:
-    ///   - path: of the copied journal, which nobody else has open.
-    ///   - key: with which it is encrypted; nil: not.
-    /// - Returns: the files in the spool that belong to it, and which of them nobody was writing into.
+    ///   - path: The copied journal, which no other process has open.
+    ///   - key: Encryption key; nil if not encrypted.
+    /// - Returns: The spool files that belong to it, and whether each was closed.
     /// - Throws: `OutboxError`.
     public static func recover(
         journalAt path: String, key: SecretBytes?
@@ -21,7 +21,7 @@ public enum OutboxCopy {
             var open: Set<Int64> = []
             var gone: [Int64] = []
             for entry in try journal.entries() {
-                // The parts of an archive that was being made are there.
+                // An unfinished archive is dropped, because its parts are kept.
                 if PartPath(entry.record.name)?.isArchive ?? false {
                     gone.append(entry.record.id)
                     continue
@@ -44,10 +44,10 @@ public enum OutboxCopy {
         }
     }
 
-    /// The names that a draft's bytes may have in the spool: it has one file or two.
+    /// Names of a draft's one or two files in the spool.
     public static func names(of file: SpooledFile) -> [String] { Spool.files(of: file.name) }
 
-    /// The drafts of a journal that was copied, by their bytes in the spool.
+    /// Returns the spooled drafts of a copied journal.
     /// - Throws: `OutboxError`.
     public static func files(journalAt path: String, key: SecretBytes?) throws(OutboxError) -> [SpooledFile] {
         try described {

@@ -4,16 +4,16 @@ import Glibc
 import Posix
 import Store
 
-/// What a draft or the outbox could not do.
+/// An error of a draft or the outbox.
 public typealias OutboxError = CodedError<OutboxErrorCode>
 
-/// By its consequence; the file system gives each its errno (`docs/reference/filesystem.md`).
+/// Codes of `OutboxError`, each with its errno (`docs/reference/filesystem.md`).
 public enum OutboxErrorCode: Hashable, Sendable {
-    /// The write or truncation would make the draft larger than the chat accepts: EFBIG.
+    /// The draft would exceed the chat's maximum size: EFBIG.
     case tooLarge
-    /// No space for the draft, or not enough to send it afterwards: ENOSPC.
+    /// No space for the draft or for sending it: ENOSPC.
     case noSpace
-    /// The draft has been handed over and is immutable: EPERM.
+    /// The draft was handed over and is immutable: EPERM.
     case notPermitted
     /// Not valid UTF-8: EILSEQ.
     case invalidName
@@ -21,11 +21,11 @@ public enum OutboxErrorCode: Hashable, Sendable {
     case nameTooLong
     /// Another draft of the chat has the name: EEXIST.
     case nameTaken
-    /// The bytes in the spool are not those that were written: EBADMSG.
+    /// The spooled bytes are not authentic: EBADMSG.
     case damaged
-    /// The draft is removed, and so are its bytes: ESTALE.
+    /// The draft and its bytes are removed: ESTALE.
     case gone
-    /// The outbox is being shut down: ESHUTDOWN.
+    /// The outbox is shutting down: ESHUTDOWN.
     case shuttingDown
     /// The journal was written by another version of the program.
     case wrongVersion
@@ -34,7 +34,7 @@ public enum OutboxErrorCode: Hashable, Sendable {
 }
 
 extension OutboxError {
-    /// What a failure beneath means for the outbox.
+    /// Converts an error of a lower layer.
     init(beneath error: any Error) {
         switch error {
         case let error as OutboxError:
@@ -72,7 +72,7 @@ private let tooLargeHere = "The file is larger than this disk, or a limit of thi
 private let noSpaceSentence =
     "The disk is full: a file that is sent needs its size on disk twice for a moment."
 
-/// Runs `body` and turns what it throws into an `OutboxError`.
+/// Runs `body` and converts its errors.
 func described<Result>(_ body: () throws -> Result) throws(OutboxError) -> Result {
     do {
         return try body()

@@ -4,35 +4,35 @@ import Cryptography
 import Glibc
 import Posix
 
-/// What rows and disk have of an outbox, for who compares both: also while another process has it open. All calls
+/// The rows and files of an outbox, for verification, also while another process has it open. All calls
 /// block.
 public struct OutboxInventory: Sendable {
-    /// A draft as its row has it.
+    /// A draft in the journal.
     public struct Entry: Sendable {
         public let chat: ChatReference
-        /// As its writer wrote it.
+        /// The writer's exact bytes.
         public let name: [UInt8]
         /// Bytes of plaintext.
         public let size: UInt64
-        /// It is still to be read from its file in the spool, and that is not there.
+        /// The spool file is needed but missing.
         public let lacksBytes: Bool
-        /// Its bytes in the spool, where nobody writes into them and the copy for the core is not made yet.
+        /// The spooled bytes, if the draft is closed and not yet staged.
         public let spooled: SpooledFile?
-        /// The copy for the core, where there is one.
+        /// The core's copy, if there is one.
         public let staged: FileSourceLocation?
     }
 
-    /// Those that are not sent yet, oldest first.
+    /// Unsent drafts, oldest first.
     public let drafts: [Entry]
-    /// Files in the spool that no row names, by their names there.
+    /// Names of spool files without a row.
     public let strays: [String]
-    /// The folder of the spool. Absolute.
+    /// The spool's absolute path.
     public let spoolFolder: String
 
     /// - Parameters:
-    ///   - path: the outbox's own folder; where it is missing nothing is made.
-    ///   - key: with which its journal is encrypted; nil: not.
-    ///   - stagingFolder: of the core.
+    ///   - path: The outbox's own folder. A missing folder is not created.
+    ///   - key: Encryption key of the journal; nil if not encrypted.
+    ///   - stagingFolder: The core's staging folder.
     /// - Throws: `OutboxError`.
     public init(folder path: String, key: SecretBytes? = nil, stagingFolder: String) throws(OutboxError) {
         spoolFolder = path + "/spool"
@@ -42,8 +42,8 @@ public struct OutboxInventory: Sendable {
         }
         let folder = spoolFolder
         (drafts, strays) = try described {
-            // The folder first, and what is missing is looked for once more behind the rows: a draft has its file
-            // before its row, and loses it after.
+            // Lists the folder first and checks missing files again after the rows, because a draft's file is
+            // created before its row and deleted after it.
             let names = try PrivateFolder.names(at: folder)
             let journal = try Journal(path: path + "/journal.sqlite", key: key, random: SystemRandomSource())
             defer { journal.close() }

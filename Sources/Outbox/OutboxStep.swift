@@ -1,4 +1,4 @@
-/// The moments between which a crash can fall.
+/// The points between which a crash may occur.
 enum OutboxStep: Hashable, Sendable {
     case created
     case writesRows

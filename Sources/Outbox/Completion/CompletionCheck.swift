@@ -1,7 +1,7 @@
 import ChatCore
 
-/// Gathers the evidence about a draft whose quiet time is over, and says what follows from it. Any thread; reads
-/// proc(5) for writers that have just ended, and looks up names in the folder. Blocks.
+/// Collects the evidence about a draft whose quiet time is over and returns the verdict. Reads proc(5) for
+/// writers that have just ended and looks up names in the folder. Thread-safe; blocks.
 struct CompletionCheck: Sendable {
     let directory: DraftDirectory
 

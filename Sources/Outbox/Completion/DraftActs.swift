@@ -1,12 +1,13 @@
 import Glibc
 import Posix
 
-/// What processes did to a draft since it was begun last: the source of the evidence whether it is finished. An
-/// attempt begins with the first write through an opening that was made when nobody else had the draft open. A value.
+/// Operations of processes on a draft in the current attempt: the evidence whether it is finished. An attempt
+/// begins with the first write through a handle that was opened when the draft had no other writer. A value.
 struct DraftActs: Sendable {
     fileprivate struct Act: Sendable {
         let writer: WriterProcess
-        /// Which thread wrote first in this attempt, and its signals then; nil where its process catches none.
+        /// The thread that wrote first in this attempt, and its signals then; nil if its process catches
+        /// none.
         var thread: pid_t
         var signals: SignalState?
         var failedRead = false
@@ -18,23 +19,23 @@ struct DraftActs: Sendable {
 
     private var attempt = -1
     private var acts: [ObjectIdentifier: Act] = [:]
-    /// Who wrote last: as a rule it goes on.
+    /// The last writer, which usually writes next.
     private var latest: (opening: Int, thread: pid_t)?
 
     var writers: [WriterProcess] { acts.values.map(\.writer) }
-    /// Those that have started writers to work for them.
+    /// Processes that started writers.
     var parents: [WriterProcess] {
         acts.values.compactMap(\.writer.parent).filter { acts[ObjectIdentifier($0)] == nil }
     }
     var isEmpty: Bool { acts.isEmpty }
 
-    /// What `noteWrite` needs to be told of: not the next piece of the same writer.
+    /// Returns true if the last write was by the same writer, so that `noteWrite` can be skipped.
     func knows(_ opening: Int, _ thread: pid_t, in attempt: Int) -> Bool {
         guard let latest else { return false }
         return latest == (opening, thread) && attempt == self.attempt
     }
 
-    /// - Parameter signals: of `thread`, where the process catches any.
+    /// - Parameter signals: Signals of `thread` if its process catches any.
     mutating func noteWrite(
         _ writer: WriterProcess, _ opening: Int, _ thread: pid_t, _ signals: SignalState?, in attempt: Int
     ) {
@@ -50,7 +51,7 @@ struct DraftActs: Sendable {
         latest = nil
     }
 
-    /// Whether the signals of a process that closes or renames say anything.
+    /// Returns true if the writer's signals at a close or rename are evidence.
     func comparesSignals(of writer: WriterProcess) -> Bool { acts[ObjectIdentifier(writer)]?.signals != nil }
 
     mutating func noteClose(
@@ -62,7 +63,7 @@ struct DraftActs: Sendable {
         acts[key]?.lastClose = .now
     }
 
-    /// A rename by a process that has not written it, such as mv, is the wish of somebody.
+    /// A rename by a process that did not write the draft, such as mv, is a user's decision.
     mutating func noteRename(by writer: WriterProcess, _ thread: pid_t, _ signals: SignalState?) {
         let key = ObjectIdentifier(writer)
         noteSignals(key, thread, signals)
@@ -71,7 +72,7 @@ struct DraftActs: Sendable {
 
     private mutating func noteSignals(_ key: ObjectIdentifier, _ thread: pid_t, _ signals: SignalState?) {
         guard let act = acts[key], let before = act.signals, var now = signals else { return }
-        // What another thread blocks says nothing.
+        // Another thread's blocked signals are no evidence.
         if thread != act.thread { now.blocked = before.blocked }
         if now.isHandlingSignal(since: before) { acts[key]?.handledSignal = true }
     }
@@ -80,14 +81,14 @@ struct DraftActs: Sendable {
         for writer in writers { acts[ObjectIdentifier(writer)]?.failedRead = true }
     }
 
-    /// - Parameter writer: nil: all.
+    /// - Parameter writer: Nil for all writers.
     mutating func noteRefusedRename(by writer: WriterProcess?) {
         for (key, act) in acts where writer == nil || act.writer === writer {
             acts[key]?.refusedRename = true
         }
     }
 
-    /// As it is at this moment.
+    /// The current evidence.
     var evidence: [WriterEvidence] {
         acts.values.sorted { $0.writer.process < $1.writer.process }.map(\.evidence)
             + parents.map { WriterEvidence(program: $0.program, outcome: $0.outcome) }
@@ -95,7 +96,8 @@ struct DraftActs: Sendable {
 }
 
 extension DraftActs.Act {
-    /// A program that closes its files when its connection breaks ends in the same moment.
+    /// Maximum time between the last close and the exit of a program that closes its files when its
+    /// connection breaks.
     private static let moment = Duration.milliseconds(200)
 
     fileprivate var evidence: WriterEvidence {

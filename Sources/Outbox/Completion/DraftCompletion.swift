@@ -1,41 +1,46 @@
 import Posix
 
-/// Whether a closed draft is finished: decided from evidence alone, a value without input and output. The table in
-/// `docs/user/sending.md` ("Unfinished files") has what follows from which evidence.
+/// Decides from evidence whether a closed draft is finished. A value without I/O. The table in
+/// `docs/user/sending.md` ("Unfinished files") lists the rules.
 ///
-/// Of several reasons the first counts, in this order: the user wants it as it is; its source could not be read; a file
-/// with its state, or its name as one that a program keeps for itself; its writer was ended by a signal, or failed; a refused rename; a program that may go on with it.
+/// The first reason counts:
+/// 1. the user's request
+/// 2. an unreadable source
+/// 3. a state file or a local file name
+/// 4. a writer ended by a signal or an error
+/// 5. a refused rename
+/// 6. a running program that may continue the file
 struct DraftCompletion: Hashable, Sendable {
     enum Verdict: Hashable, Sendable {
         case finished
-        /// It is asked again when a writer has ended, and after this time at the latest.
+        /// Checked again when a writer ends, or after `limit`.
         case waits(HoldReason, limit: Duration)
         case held(HoldReason)
     }
 
     var writers: [WriterEvidence] = []
-    /// By its name, and since that other file is there.
+    /// The draft is a state file by its name, and its subject exists.
     var isStateFile = false
-    /// Such a file is beside it.
+    /// A state file about the draft exists.
     var hasStateFile = false
-    /// Its name, and what is known besides, say that a program keeps it for itself (`LocalFileName`).
+    /// The reason if the name and evidence mark a program's own file (`LocalFileName`).
     var localFile: HoldReason?
-    /// Its row says why it was not sent before.
+    /// The reason in the draft's row why it was not sent before.
     var earlierHold: HoldReason?
-    /// The user has asked for it as it is.
+    /// The user requested that the draft be sent as it is.
     var isWanted = false
-    /// Since its last close, or its last name.
+    /// Time since the last close or rename.
     var silence = Duration.zero
-    /// A program that may go on with it is given up after so much silence.
+    /// Maximum `silence` of a running program that may continue the draft.
     var patience = Duration.seconds(900)
 
-    /// One that handles a signal ends within this time, or goes on.
+    /// Maximum time from a signal to the process's exit; a process that still runs then continues.
     static let signalPatience = Duration.seconds(5)
 
     var verdict: Verdict {
         if isWanted { return .finished }
         if let writer = writers.first(where: \.failedRead) { return .held(.failedRead(writer.program.name)) }
-        // Nobody is left who could say more than the row does.
+        // Without writers, the row has the best evidence.
         if writers.isEmpty, let earlierHold, earlierHold != .besideStateFile { return .held(earlierHold) }
         if let state = stateVerdict { return state }
         if let reason = writers.lazy.compactMap(\.signalReason).first { return .held(reason) }
@@ -54,7 +59,7 @@ struct DraftCompletion: Hashable, Sendable {
         return .finished
     }
 
-    /// While its program runs it may still finish both.
+    /// A running program may still complete both files.
     private var stateVerdict: Verdict? {
         guard isStateFile || hasStateFile || localFile != nil else { return nil }
         if let writer = runningWriter, silence < patience {
@@ -64,14 +69,14 @@ struct DraftCompletion: Hashable, Sendable {
         return .held(hasStateFile ? .besideStateFile : localFile ?? .besideStateFile)
     }
 
-    /// One that may go on with it.
+    /// A running writer that may continue the draft.
     private var runningWriter: WriterEvidence? {
         writers.first { $0.outcome == nil && $0.program.kind.mayGoOn }
     }
 }
 
 extension WriterEvidence {
-    /// It was ended by a signal, as far as can be known.
+    /// The reason if a signal ended the writer, as far as known.
     fileprivate var signalReason: HoldReason? {
         switch outcome {
         case .signalled(let number): .signal(program.name, number: number)
@@ -80,7 +85,7 @@ extension WriterEvidence {
         }
     }
 
-    /// It has failed, by its exit status or because it left the file to its end.
+    /// The reason if the writer failed: by its exit status, or because only its exit closed the draft.
     fileprivate var statusReason: HoldReason? {
         switch outcome {
         case .exited(let status) where program.statuses.isFailure(status) && !refusedAttributes:

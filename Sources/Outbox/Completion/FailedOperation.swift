@@ -1,19 +1,19 @@
 import Glibc
 import Posix
 
-/// An operation that failed on the mount for a program, as far as it says something about what that writes.
+/// A failed operation on the mount that is evidence about drafts of the calling program.
 public enum FailedOperation: Hashable, Sendable {
     /// A read of a file failed.
     case read
-    /// A rename was refused: of this draft, or of something else.
+    /// A rename was refused, of this draft or of another entry.
     case rename(draft: Int64?)
     /// A change of owner or mode was refused.
     case attributes
 }
 
 extension Outbox {
-    /// Notes that an operation has failed for `thread`, which waits for the answer (0 when the kernel does not say who).
-    /// What that says about drafts is noted when this returns. Blocks for a moment.
+    /// Records a failed operation before it returns. Blocks briefly.
+    /// - Parameter thread: The waiting caller; 0 if unknown.
     public func note(_ failure: FailedOperation, by thread: pid_t) {
         let writer = context.writers.writer(of: thread)
         switch failure {
@@ -26,7 +26,7 @@ extension Outbox {
         }
     }
 
-    /// Drafts that it writes itself, or that others write from what it reads: `cat a | gzip > b`.
+    /// Marks drafts written by the reader or by processes that read from its pipe, as in `cat a | gzip > b`.
     private func noteFailedRead(by reader: WriterProcess) {
         context.writers.noteFailedRead(by: reader)
         let open = drafts().filter { !$0.writerProcesses.isEmpty }

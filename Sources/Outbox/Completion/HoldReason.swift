@@ -1,34 +1,34 @@
-/// Why a closed draft may be unfinished, so that it is not sent by itself. Names of programs come from the system and
-/// are printable.
+/// The reason why a closed draft may be unfinished and is not sent automatically. Program names come from the
+/// system and are printable.
 enum HoldReason: Hashable, Sendable {
-    /// A read of its source, a file of this mount, failed for the program.
+    /// The program failed to read its source, a file of this mount.
     case failedRead(String)
-    /// It holds what a program notes about another file.
+    /// The draft is a program's state file about another file.
     case stateFile
-    /// Such a file lies beside it.
+    /// A state file about the draft exists.
     case besideStateFile
-    /// The program was ended by a signal after it had closed the file.
+    /// A signal ended the program after it closed the file.
     case signal(String, number: Int32)
-    /// It was handling a signal when it closed or renamed the file; how it ended cannot be known.
+    /// The program was handling a signal when it closed or renamed the file, and its exit is unknown.
     case interrupted(String)
-    /// It ended with an error.
+    /// The program failed with this exit status.
     case status(String, Int32)
-    /// It ended without having closed the file, as it does when its connection breaks.
+    /// The program ended without closing the file, as after a broken connection.
     case lostConnection(String)
-    /// The program wanted to give it another name, or another file its name.
+    /// The program's rename of the draft, or of another file to its name, was refused.
     case refusedRename(String)
-    /// It runs and may go on with the file.
+    /// The program runs and may continue the file.
     case running(String)
-    /// A program keeps it beside another file, such as an index of that.
+    /// A program keeps the draft beside another file, such as an index of it.
     case sidecar
-    /// A program makes one file of several parts, of which this is one.
+    /// The draft is one of several parts of which a program makes one file.
     case part
-    /// An editor put text into it that was not saved.
+    /// An editor saved unsaved text in the draft.
     case unsaved
 }
 
 extension HoldReason {
-    /// What is wrong, and what helps.
+    /// The problem and its remedy.
     var sentence: String {
         switch self {
         case .failedRead(let program):
@@ -82,17 +82,17 @@ extension HoldReason {
 }
 
 extension HoldReason {
-    /// It is decided anew when the program has ended.
+    /// True if the decision is repeated when the program ends.
     var isOfRunningProgram: Bool { if case .running = self { true } else { false } }
 
-    /// A program keeps the file for itself: nothing of a message is missing.
+    /// True for a program's own file; no part of a message is missing.
     var isOfProgramsOwnFile: Bool { [.stateFile, .sidecar, .part].contains(self) }
 }
 
 // MARK: - In the journal
 
 extension HoldReason {
-    /// A word, then a number where there is one, then the name of the program.
+    /// A keyword, a number if there is one, and the program's name.
     var journalText: String {
         switch self {
         case .failedRead(let program): "read \(program)"
@@ -110,7 +110,7 @@ extension HoldReason {
         }
     }
 
-    /// Nil for what is none.
+    /// Returns nil for unknown text.
     init?(journalText text: String) {
         let parts = text.split(separator: " ", maxSplits: 1).map(String.init)
         guard let word = parts.first else { return nil }

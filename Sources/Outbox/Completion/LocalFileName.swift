@@ -1,19 +1,21 @@
-/// Names of files that programs make for themselves, beside a file of the chat or on the way to one: none of them is a
-/// message by itself. The name alone does not say so, since somebody may copy in a file of such a name; what else has to
-/// be known is the row's evidence. Names that need none are `TemporaryName`. `docs/user/sending.md` shows the table.
+/// Names of files that programs create for themselves, beside another file or before it. A name alone is no
+/// proof, because a user may copy such a file; each row also needs evidence. `TemporaryName` has the names
+/// that need none. `docs/user/sending.md` shows the table.
 enum LocalFileName {
-    /// What has to be known besides the name.
+    /// The evidence needed besides the name.
     enum Evidence: Hashable, Sendable {
-        /// `NAME` lies beside it, and no program has written it that only copies or transfers files.
+        /// `NAME` exists in the folder, and the draft was not written by a program that only copies or
+        /// transfers files.
         case besideItsFile
-        /// One of these programs has written it, or `besideItsFile`.
+        /// One of these programs wrote the draft, or `besideItsFile`.
         case writtenBy([String], orBesideItsFile: Bool)
     }
 
     struct Row: Sendable {
-        /// `NAME` is that of another file, `EXT` an extension, `N` a number, `ID` letters, digits, `-` and `_`.
+        /// Placeholders: `NAME` is another file's name, `EXT` an extension, `N` a number, `ID` letters,
+        /// digits, `-` and `_`.
         let patterns: [String]
-        /// Who makes such files.
+        /// The programs that create such files.
         let programs: String
         let evidence: Evidence
         let reason: HoldReason
@@ -52,10 +54,10 @@ enum LocalFileName {
                 ["yt-dlp", "yt_dlp", "youtube-dl", "youtube_dl"], orBesideItsFile: false), .part),
     ]
 
-    /// Why a draft is not sent by itself; nil where nothing speaks against it.
+    /// Returns the reason why a draft is not sent automatically, or nil.
     /// - Parameters:
-    ///   - writers: what is known of those who wrote it, and of the programs that started these.
-    ///   - isThere: whether a file of a name lies beside it.
+    ///   - writers: Evidence about the writers and the programs that started them.
+    ///   - isThere: Returns true if the folder has a file of this name.
     static func reason(
         for name: [UInt8], writers: [WriterEvidence], isThere: ([UInt8]) -> Bool
     ) -> HoldReason? {
@@ -79,7 +81,7 @@ enum LocalFileName {
 // MARK: - Patterns
 
 extension LocalFileName {
-    /// A pattern of the table: what stands before the first placeholder is literal, and so on.
+    /// A parsed pattern: a sequence of literals and placeholders.
     fileprivate struct Pattern: Sendable {
         private enum Part: Hashable {
             case literal([UInt8])
@@ -97,7 +99,7 @@ extension LocalFileName {
             let words: [(String, Part)] = [
                 ("NAME", .name), ("EXT", .fileExtension), ("ID", .identifier), ("N", .number),
             ]
-            // A name in capital letters, such as DEADJOE, has no placeholder.
+            // Without `NAME`, capital letters as in DEADJOE are literal.
             let hasName = text.contains("NAME")
             while !rest.isEmpty {
                 if hasName, let (word, part) = words.first(where: { rest.hasPrefix($0.0) }) {
@@ -114,10 +116,11 @@ extension LocalFileName {
             self.parts = parts
         }
 
-        /// What `NAME` is in a name; empty where the pattern has none; nil where it does not fit.
+        /// Returns the bytes of `NAME` in a matching name, empty if the pattern has none, or nil if it does
+        /// not match.
         func base(of name: [UInt8]) -> [UInt8]? {
             guard parts.first == .name else { return parts == [.literal(name)] ? [] : nil }
-            // From its end: a name may hold anything.
+            // Matches from the end, because `NAME` may contain any bytes.
             var rest = name[...]
             for part in parts.dropFirst().reversed() {
                 switch part {
@@ -128,7 +131,7 @@ extension LocalFileName {
                     rest = rest.dropLast(bytes.count)
                 case .name: return nil
                 case .identifier:
-                    // An `f` before it is literal: the last dot is where that begins.
+                    // The `f` before it is literal, and the last dot is before the `f`.
                     guard let dot = rest.lastIndex(of: UInt8(ascii: ".")) else { return nil }
                     let word = rest[(dot + 1)...]
                     guard word.count > 1, word.dropFirst().allSatisfy(Self.isOfIdentifier) else { return nil }
@@ -144,7 +147,7 @@ extension LocalFileName {
             _ bytes: ArraySlice<UInt8>, where isOf: (UInt8) -> Bool
         ) -> ArraySlice<UInt8> {
             let end = bytes.lastIndex { !isOf($0) } ?? bytes.startIndex
-            // Without any: a literal that follows finds nothing.
+            // Without a match, the literal before it does not match either.
             return end == bytes.endIndex - 1 ? [] : bytes[...end]
         }
 

@@ -1,23 +1,22 @@
-/// What programs write files for, as far as it matters to whether a closed file is finished.
+/// The kind of a writing program, by the state of the files that it closes.
 public enum WriterKind: String, CaseIterable, Hashable, Sendable {
-    /// Editors, browsers, all others: what they close is finished.
+    /// Editors, browsers and all others: closed files are finished.
     case ordinary
-    /// Copies files that exist elsewhere, under their names: what it closes is finished, and no sidecar of its own.
+    /// Copies existing files under their names: closed files are finished and are not its own sidecar files.
     case copying
-    /// Goes on with a file that it has closed, in the same process or when it is run again.
+    /// May continue a closed file, in the same process or a later one.
     case resuming
-    /// Writes for others elsewhere, whose connection may break.
+    /// Writes for a remote peer whose connection may break.
     case serving
-    /// As `serving`; it closes its files when a connection breaks.
+    /// Like `serving`, but closes its files when a connection breaks.
     case closing
 }
 
 extension WriterKind {
-    /// What it has closed may be unfinished for as long as it runs.
+    /// True if closed files may be unfinished while the program runs.
     var mayGoOn: Bool { self != .ordinary && self != .copying }
 
-    /// The programs that are known without rules of the user, by the names of executables and scripts as distributions
-    /// have them.
+    /// Programs known without user rules, by the names of their executables and scripts in distributions.
     static let table: [(kind: WriterKind, programs: [String])] = [
         (
             .copying,
@@ -35,14 +34,14 @@ extension WriterKind {
         (
             .resuming,
             [
-                // Downloads that retry within the process, and go on when they are run again.
+                // Download programs that retry, or continue when run again.
                 "wget", "wget2", "curl", "aria2c", "axel", "lftp", "lftpget", "ncftpget", "httrack", "snarf",
                 "puf", "mget", "zsync", "xh",
                 "yt-dlp", "yt_dlp", "youtube-dl", "youtube_dl", "gallery-dl", "you-get", "streamlink",
                 "megadl",
                 "megatools", "gdown", "plowdown",
                 "transmission-*", "qbittorrent*", "deluged", "deluge", "rtorrent", "ktorrent",
-                // Copies over connections, which keep a part for the next run.
+                // Network copy programs that keep a partial file for the next run.
                 "rsync", "rclone", "unison*", "zrepl", "s3cmd", "aws", "gsutil", "azcopy",
             ]
         ),
@@ -61,15 +60,15 @@ extension WriterKind {
     ]
 }
 
-/// Which exit statuses other than 0 say that a program failed.
+/// The meaning of exit statuses other than 0.
 public enum StatusMeaning: Hashable, Sendable {
-    /// All, as is the custom.
+    /// All mean failure.
     case failure
-    /// All but these, by which it tells a result.
+    /// All but these mean failure; these are results.
     case failureExcept([Int32])
-    /// Only these: the others are words of the script that it runs.
+    /// Only these mean failure; the script chooses the others.
     case failureOnly([Int32])
-    /// None: the status is that of the last command that it ran.
+    /// None; the status is that of the last command that the program ran.
     case nothing
 
     func isFailure(_ status: Int32) -> Bool {
@@ -84,20 +83,20 @@ public enum StatusMeaning: Hashable, Sendable {
 }
 
 extension StatusMeaning {
-    /// By the names of programs; those that are not here mean `failure`.
+    /// By program name. Others have `failure`.
     static let table: [(meaning: StatusMeaning, programs: [String])] = [
-        // They have compared, or searched.
+        // Result of a comparison or search.
         (
             .failureExcept([1]),
             ["diff", "diff3", "sdiff", "cmp", "grep", "egrep", "fgrep", "zgrep", "rg", "ag"]
         ),
-        // The output is complete: a warning.
+        // A warning; the output is complete.
         (.failureExcept([1]), ["tar", "unzip", "7z", "7za", "7zz", "7zr"]),
         (.failureExcept([3]), ["qpdf"]),
-        // Files of the source vanished before they were copied.
+        // Source files vanished during the copy.
         (.failureExcept([24]), ["rsync"]),
         (.nothing, ["sh", "bash", "dash", "zsh", "ksh*", "mksh", "fish", "busybox"]),
-        // An error that nobody caught.
+        // An uncaught error.
         (.failureOnly([1, 120]), ["python*", "pypy*"]),
         (.failureOnly([1, 255]), ["perl*", "ruby*", "node", "nodejs"]),
     ]

@@ -1,8 +1,8 @@
 import Posix
 
-/// A program that writes, as the table knows it. A value.
+/// A writing program as classified by the tables. A value.
 public struct WriterProgram: Hashable, Sendable {
-    /// As it is called in sentences.
+    /// The name in sentences.
     public var name: String
     public var kind: WriterKind
     public var statuses: StatusMeaning
@@ -14,14 +14,14 @@ public struct WriterProgram: Hashable, Sendable {
     }
 }
 
-/// Says of programs what they write files for. A value without input and output.
+/// Classifies programs by their writing. A value without I/O.
 public struct WriterPolicy: Sendable {
     private let resuming: [ProgramPattern]
 
-    /// - Parameter resuming: besides those of the table.
+    /// - Parameter resuming: Additional programs of the kind `resuming`.
     public init(resuming: [ProgramPattern] = []) { self.resuming = resuming }
 
-    /// What is known of a program.
+    /// Classifies a program.
     public func program(_ caller: Caller) -> WriterProgram {
         let caller = caller.applet
         let kind = Self.kinds.first { $0.fits(caller) }?.value
@@ -32,7 +32,7 @@ public struct WriterPolicy: Sendable {
             statuses: Self.statuses(of: caller, isKnown: kind != nil))
     }
 
-    /// What a program that is known means by its statuses, it means as a script too.
+    /// Statuses of a known program count even if an interpreter runs it.
     private static func statuses(of caller: Caller, isKnown: Bool) -> StatusMeaning {
         switch statuses.first(where: { $0.fits(caller) })?.value {
         case .failureExcept(let results)?: .failureExcept(results)
@@ -58,14 +58,14 @@ public struct WriterPolicy: Sendable {
 }
 
 extension Caller {
-    /// Programs whose command line says which one they are.
+    /// True for programs that only their command line identifies.
     var needsArguments: Bool {
         isMultiCall || WriterPolicy.interpreters.contains { $0.fits(self) }
     }
 
     private var isMultiCall: Bool { ["busybox", "toybox"].contains(name) }
 
-    /// Of a program that is many, the one that it was called as.
+    /// For a multi-call program, the applet that was called.
     fileprivate var applet: Caller {
         guard isMultiCall, let word = arguments.first, !word.isEmpty else { return self }
         return Caller(executable: word, arguments: arguments)
@@ -73,7 +73,7 @@ extension Caller {
 }
 
 extension WriterPolicy {
-    /// They run scripts that may be programs of the table.
+    /// Interpreters whose scripts may be programs of the tables.
     fileprivate static let interpreters = [
         "python*", "pypy*", "perl*", "ruby*", "node*", "bash", "dash", "sh",
     ]

@@ -2,7 +2,7 @@ import Base
 import Glibc
 import Posix
 
-/// A process that writes drafts, held so that it can be asked how it ended. Any thread.
+/// A process that writes drafts, with a pidfd for its exit status. Thread-safe.
 final class WriterProcess: Sendable {
     private struct State {
         var program: WriterProgram
@@ -15,7 +15,7 @@ final class WriterProcess: Sendable {
     private let watched: WatchedProcess
     private let state: Lock<State>
 
-    /// - Throws: as pidfd_open(2).
+    /// - Throws: Errors of pidfd_open(2).
     init(_ process: pid_t, _ program: WriterProgram) throws(SystemError) {
         self.process = process
         watched = try WatchedProcess(process)
@@ -23,27 +23,27 @@ final class WriterProcess: Sendable {
     }
 
     var program: WriterProgram { state.withLock { $0.program } }
-    /// Nil while it runs.
+    /// Nil while the process runs.
     var outcome: ProcessOutcome? { watched.outcome }
-    /// When its end was noticed.
+    /// Time when the exit was noticed.
     var end: ContinuousClock.Instant? { watched.end }
     var lastFailedRead: ContinuousClock.Instant? { state.withLock { $0.lastFailedRead } }
     var refusedAttributes: Bool { state.withLock { $0.refusedAttributes } }
-    /// The program that resumes and has started it to work for it, as yt-dlp starts ffmpeg; nil for all others.
+    /// The resuming program that started the process, as yt-dlp starts ffmpeg; nil for others.
     var parent: WriterProcess? { state.withLock { $0.parent } }
 
-    /// It is another program than its executable says.
+    /// Replaces the program found by the executable's name.
     func isKnown(as program: WriterProgram) { state.withLock { $0.program = program } }
     func isStarted(by program: WriterProcess) { state.withLock { $0.parent = program } }
     func noteFailedRead() { state.withLock { $0.lastFailedRead = .now } }
     func noteRefusedAttributes() { state.withLock { $0.refusedAttributes = true } }
 
-    /// As of `WatchedProcess`.
+    /// As in `WatchedProcess`.
     func whenEnded(_ draft: Int64, _ body: @escaping @Sendable () -> Void) { watched.whenEnded(draft, body) }
 }
 
-/// The processes that write drafts at present, by the numbers of their threads. Any thread; reads proc(5), but waits
-/// for no other process.
+/// The processes that write drafts, by thread number. Reads proc(5) but waits for no other process.
+/// Thread-safe.
 final class WriterRegistry: Sendable {
     private struct Entry {
         weak var writer: WriterProcess?
@@ -51,7 +51,7 @@ final class WriterRegistry: Sendable {
 
     private struct State {
         var entries: [pid_t: Entry] = [:]
-        /// Kept while they may open the next draft.
+        /// Kept because they may open the next draft.
         var failed: [WriterProcess] = []
     }
 
@@ -63,8 +63,8 @@ final class WriterRegistry: Sendable {
 
     init(_ policy: WriterPolicy) { self.policy = policy }
 
-    /// The process of `thread`, which waits for an answer at this moment; nil where the kernel does not say which, or it
-    /// cannot be held.
+    /// Returns the process of `thread`, which must be waiting for a reply. Returns nil if the kernel does not
+    /// report the thread or the process cannot be watched.
     func writer(of thread: pid_t) -> WriterProcess? {
         guard thread > 0 else { return nil }
         if let known = known(thread) { return known }
@@ -82,7 +82,7 @@ final class WriterRegistry: Sendable {
         return writer
     }
 
-    /// A read of a file of this mount has failed for it.
+    /// Records a failed read of a file of this mount.
     func noteFailedRead(by writer: WriterProcess) {
         writer.noteFailedRead()
         state.withLock { state in
@@ -94,7 +94,7 @@ final class WriterRegistry: Sendable {
 
     private func known(_ number: pid_t) -> WriterProcess? {
         guard let writer = state.withLock({ $0.entries[number]?.writer }) else { return nil }
-        // Once it has ended its numbers are others'.
+        // The numbers of an ended process may be reused.
         return writer.outcome == nil ? writer : nil
     }
 
@@ -108,7 +108,7 @@ final class WriterRegistry: Sendable {
         }
     }
 
-    /// Its command line lies in its memory, which may have to be waited for.
+    /// Runs on the pool, because reading the command line from another process's memory may block.
     private func identify(_ writer: WriterProcess) {
         let process = writer.process
         ThreadPool.shared.submit { [policy, weak writer] in
@@ -117,7 +117,7 @@ final class WriterRegistry: Sendable {
         }
     }
 
-    /// Which program has started it; only one that resumes matters.
+    /// Looks for a resuming parent.
     private func identifyParent(of writer: WriterProcess, _ parent: pid_t) {
         guard parent > 1 else { return }
         let process = writer.process
@@ -126,7 +126,7 @@ final class WriterRegistry: Sendable {
             let program = policy.program(caller)
             guard program.kind == .resuming, let resuming = self.writer(of: parent) else { return }
             resuming.isKnown(as: program)
-            // The number of a parent that has ended may be another's.
+            // The number of an ended parent may be reused.
             if ThreadStatus(of: process)?.parent == parent { writer.isStarted(by: resuming) }
         }
     }

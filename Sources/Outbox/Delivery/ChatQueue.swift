@@ -1,12 +1,11 @@
-/// What is to be sent in one chat, in the order of its sequence numbers: nothing goes before what is in front of it.
-/// Pure.
+/// Drafts to be sent in one chat, in the order of sequence numbers. No draft passes one in front of it. Pure.
 ///
-/// | event | its entry is |
+/// | event | entry |
 /// |---|---|
 /// | reserve | pending, at its number |
 /// | enqueue | ready, at its number |
-/// | remove | gone |
-/// | dequeue | gone, and all that went with it: those at the head that are ready |
+/// | remove | removed |
+/// | dequeue | removed, with the following ready entries |
 struct ChatQueue<Element: Hashable & Sendable>: Sendable {
     private struct Entry {
         var element: Element
@@ -15,13 +14,13 @@ struct ChatQueue<Element: Hashable & Sendable>: Sendable {
 
     private var entries: [Int64: Entry] = [:]
     private var numbers: [Element: Int64] = [:]
-    /// Ascending, from `head` on; numbers that have no entry any more are passed over.
+    /// Ascending, from `head` on; numbers without an entry are skipped.
     private var order: [Int64] = []
     private var head = 0
 
     var isEmpty: Bool { entries.isEmpty }
 
-    /// It will be ready, or leave. What is in the queue already gets the new number.
+    /// Adds an entry that becomes ready or is removed later. An existing entry gets the new number.
     mutating func reserve(_ element: Element, at number: Int64) { put(element, at: number, isReady: false) }
 
     mutating func enqueue(_ element: Element, at number: Int64) { put(element, at: number, isReady: true) }
@@ -31,10 +30,10 @@ struct ChatQueue<Element: Hashable & Sendable>: Sendable {
         skipRemoved()
     }
 
-    /// Whether the head is ready.
+    /// True if the entry at the head is ready.
     var hasReady: Bool { head < order.count && entries[order[head]]?.isReady == true }
 
-    /// Takes out what is ready, one after the other from the head, as long as `accepts` says so.
+    /// Removes and returns ready entries from the head while `accepts` returns true.
     mutating func dequeue(while accepts: (Element) -> Bool) -> [Element] {
         var taken: [Element] = []
         while hasReady, let element = entries[order[head]]?.element, accepts(element) {
@@ -50,7 +49,7 @@ struct ChatQueue<Element: Hashable & Sendable>: Sendable {
         if entries.updateValue(Entry(element: element, isReady: isReady), forKey: number) != nil { return }
         let end = order.count
         let place = (order[head...].lastIndex { $0 <= number } ?? head - 1) + 1
-        // One that left and comes back finds its number there.
+        // A removed entry that returns finds its number here.
         if place > head, order[place - 1] == number { return }
         if place == end { order.append(number) } else { order.insert(number, at: place) }
     }

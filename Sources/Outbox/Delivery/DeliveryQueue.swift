@@ -1,12 +1,12 @@
 import Base
 import ChatCore
 
-/// The order in which drafts are handed over: in each chat that of their last close. A draft is in the queue of its
-/// chat from then until it is handed over, or until it is clear that it is not sent for now. Any thread, from memory.
+/// The order of delivery: in each chat that of the last closes. A draft is queued from its last close until
+/// it is handed over or held back. Thread-safe; no I/O.
 final class DeliveryQueue: Sendable {
     private struct State {
         var queues: [ChatReference: ChatQueue<Draft>] = [:]
-        /// Chats in which some are being handed over.
+        /// Chats with a delivery in progress.
         var busy: Set<ChatReference> = []
         var lastSequence: Int64
         var waiters: [CheckedContinuation<Void, Never>] = []
@@ -15,16 +15,16 @@ final class DeliveryQueue: Sendable {
 
     private let state: Lock<State>
 
-    /// - Parameter last: the highest sequence number of an earlier process.
+    /// - Parameter last: Highest sequence number of an earlier process.
     init(after last: Int64) { state = Lock(State(lastSequence: last), rank: .collection) }
 
-    /// Who hands over, told whenever something in a chat is ready and nothing there is being handed over. Must not
-    /// block. Set once, at the start.
+    /// Sets the function that starts delivery in a chat. It is called when a draft is ready and no delivery
+    /// is in progress there, and must not block. Set once, at the start.
     func whenReady(_ body: @escaping @Sendable (ChatReference) -> Void) {
         state.withLock { $0.whenReady = body }
     }
 
-    /// The number of what is closed now.
+    /// Returns the sequence number of a close.
     func nextSequence() -> Int64 {
         state.withLock { state in
             state.lastSequence += 1
@@ -32,20 +32,20 @@ final class DeliveryQueue: Sendable {
         }
     }
 
-    /// It will be queued after its quiet time, or leave.
+    /// Reserves the place of a draft that is queued later or removed.
     func reserve(_ draft: Draft, at sequence: Int64) {
         change(draft.chat, notifies: true) { $0.reserve(draft, at: sequence) }
     }
 
-    /// It is queued. Nobody is told: that is for `notify`, when all of a group are.
+    /// Makes a draft ready without starting delivery; call `notify` after a group.
     func enqueue(_ draft: Draft, at sequence: Int64) {
         change(draft.chat, notifies: false) { $0.enqueue(draft, at: sequence) }
     }
 
-    /// It is not to be sent for now; those behind it need not wait.
+    /// Removes a draft that is not sent for now, so that others pass.
     func remove(_ draft: Draft) { change(draft.chat, notifies: true) { $0.remove(draft) } }
 
-    /// What is ready in these chats is handed over.
+    /// Starts delivery of ready drafts in these chats.
     func notify(_ chats: Set<ChatReference>) { for chat in chats { change(chat, notifies: true) { _ in } } }
 
     private func change(
@@ -61,7 +61,8 @@ final class DeliveryQueue: Sendable {
         notify?(chat)
     }
 
-    /// Those of a chat that go next, as many as `accepts` says; none: the chat is not busy any more.
+    /// Returns the next ready drafts of a chat while `accepts` returns true. An empty result ends the chat's
+    /// delivery.
     func dequeue(in chat: ChatReference, while accepts: (Draft) -> Bool) -> [Draft] {
         let (drafts, waiters) = state.withLock { state in
             let drafts = state.queues[chat]?.dequeue(while: accepts) ?? []
@@ -75,7 +76,7 @@ final class DeliveryQueue: Sendable {
         return drafts
     }
 
-    /// Waits until nothing is being handed over.
+    /// Waits until no delivery is in progress.
     func becomeIdle() async {
         await withCheckedContinuation { continuation in
             let isIdle = state.withLock { state in

@@ -3,26 +3,26 @@ import ChatCore
 import Glibc
 import Posix
 
-/// Makes of a message what is handed over, which takes a moment: gives it its preview, takes out of its file what is
-/// not to be sent. A file of its own that it makes in the folder of the staged one is removed afterwards.
-/// - Throws: why the message cannot go out, as a core would.
+/// Completes a message before delivery: adds its preview and removes metadata from its file. A file that it
+/// creates in the staging folder is deleted after the delivery. Takes a moment.
+/// - Throws: The reason why the message cannot be sent, as a core reports it.
 public typealias MessageCompletion =
     @Sendable (ComposedMessage) async throws(ChatError) -> ComposedMessage
 
-/// Hands what is ready in the delivery queue to the core: chats side by side. What the core refuses for a while is
-/// tried again with growing delays and lets the others pass. Its tasks run on the cooperative pool, what blocks in
-/// them on `ThreadPool.shared`.
+/// Sends ready drafts of the delivery queue to the core, chats in parallel. Temporary refusals are retried
+/// with growing delays and let other drafts pass. Tasks run on the cooperative pool; blocking work runs on
+/// `ThreadPool.shared`.
 final class DeliveryWorker: Sendable {
     private let core: any ChatCore
     private let context: DraftContext
     private let clock: any OutboxClock
     private let completion: MessageCompletion
-    /// Refused for now: each waits for its next try.
+    /// Temporarily refused drafts that wait for a retry.
     private let postponed = Lock<Set<Draft>>([])
 
-    /// Without an end: an outbox never gives up what it promised to send.
+    /// Unlimited tries, because a queued draft is always sent.
     private static let policy = RetryPolicy(first: .seconds(2), maxDelay: .seconds(300), tries: .max)
-    /// Bytes of small files that are handed over together.
+    /// Maximum bytes of small files in one call of the core.
     private static let maxBytesTogether: UInt64 = 1 << 20
 
     init(
@@ -35,7 +35,7 @@ final class DeliveryWorker: Sendable {
         self.completion = completion
     }
 
-    /// From now on what is ready is handed over.
+    /// Starts deliveries.
     func start() {
         context.deliveries.whenReady { [weak self] chat in
             guard let self else { return }
@@ -43,7 +43,7 @@ final class DeliveryWorker: Sendable {
         }
     }
 
-    // MARK: - Handing over
+    // MARK: - Delivery
 
     private func deliver(in chat: ChatReference) async {
         while true {
@@ -53,7 +53,7 @@ final class DeliveryWorker: Sendable {
         }
     }
 
-    /// What is handed over next: one, or as many small ones as the core likes to take together.
+    /// Returns the next draft, or as many small ones as the core takes in one call.
     private func nextGroup(in chat: ChatReference) -> [Draft] {
         var (count, bytes) = (0, UInt64(0))
         return context.deliveries.dequeue(in: chat) { draft in
@@ -67,7 +67,7 @@ final class DeliveryWorker: Sendable {
         let replies = await ThreadPool.shared.run {
             drafts.map { (draft: $0, reply: $0.tell(.deliveryBegins)) }
         }
-        // From now on a draft is immutable: the core may have it. One that was removed is not handed over.
+        // A draft is immutable from now on, because the core may have it. Removed drafts are not handed over.
         let begun = replies.compactMap { draft, reply in
             if case .handOver(let delivery) = reply { (draft, message(of: draft, delivery)) } else { nil }
         }
@@ -102,7 +102,7 @@ final class DeliveryWorker: Sendable {
         return message
     }
 
-    /// As they are handed over, made side by side.
+    /// Completes messages in parallel.
     private func completed(_ messages: [ComposedMessage]) async -> [Result<ComposedMessage, ChatError>] {
         await withTaskGroup(of: (Int, Result<ComposedMessage, ChatError>).self) { group in
             var completed = messages.map(Result<ComposedMessage, ChatError>.success)
@@ -114,7 +114,7 @@ final class DeliveryWorker: Sendable {
         }
     }
 
-    /// A task of a group captures no function: optimised builds have lost one that throws a type of its own.
+    /// A method, because optimised builds lost a captured function with a typed throw in a task group.
     private func result(of message: ComposedMessage) async -> Result<ComposedMessage, ChatError> {
         do throws(ChatError) {
             return .success(try await completed(message))
@@ -123,7 +123,7 @@ final class DeliveryWorker: Sendable {
         }
     }
 
-    /// As it is handed over.
+    /// Completes one message.
     func completed(_ message: ComposedMessage) async throws(ChatError) -> ComposedMessage {
         try await completion(message)
     }
@@ -150,7 +150,7 @@ final class DeliveryWorker: Sendable {
     }
 
     private func take(_ refusal: DeliveryRefusal, of draft: Draft) async {
-        // Its name is said at debug level only; 'chatfs status' has it.
+        // The name is logged at debug level only; 'chatfs status' has it.
         context.log.warning("a file was not sent into \(draft.chat): \(refusal.sentence)")
         await refuse(refusal, draft)
     }
@@ -162,9 +162,9 @@ final class DeliveryWorker: Sendable {
         }
     }
 
-    // MARK: - Taking back
+    // MARK: - Withdrawal
 
-    /// Its entry was removed when the core might have it: the recipients are to be spared it.
+    /// Withdraws a draft that was removed when the core might have it, so that recipients do not get it.
     private func takeBack(_ draft: Draft) async {
         do throws(ChatError) {
             if let item = try await core.item(sentAs: draft.machine.record.message, in: draft.chat) {
@@ -193,7 +193,7 @@ final class DeliveryWorker: Sendable {
         }
     }
 
-    /// What may work later is tried again. That the core could not be asked says nothing about what it has.
+    /// Retries after temporary errors. Failing to ask the core proves nothing about its items.
     private func endTakingBack(_ draft: Draft, after error: ChatError) async {
         if case .retry = DeliveryRefusal(error).consequence {
             await refuse(DeliveryRefusal(beforehand: error), draft)
@@ -206,9 +206,9 @@ final class DeliveryWorker: Sendable {
         await ThreadPool.shared.run { _ = draft.tell(.takenBack) }
     }
 
-    // MARK: - Further tries
+    // MARK: - Retries
 
-    /// Hands over at once what waits for its next try.
+    /// Retries temporarily refused drafts at once.
     func retryPostponed() {
         let drafts = postponed.withLock { postponed in
             defer { postponed = [] }

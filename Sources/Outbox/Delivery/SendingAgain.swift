@@ -3,18 +3,18 @@ import Glibc
 import Posix
 
 extension Outbox {
-    /// Sends the file of a message whose upload ended for good, in a new message. The same call again gives
-    /// the message that is there: after a break it may be repeated.
+    /// Sends the file of a message whose upload failed permanently, in a new message. A repeated call returns
+    /// the same message.
     ///
-    /// - Parameter source: where the core keeps the file; it stays there.
-    /// - Throws: `.noSuchFile` when the file is gone; what the core refuses.
+    /// - Parameter source: The core's copy of the file, which stays.
+    /// - Throws: `.noSuchFile` if the file is gone; errors of the core.
     public func sendAgain(
         _ item: ChatItem, from source: FileSourceLocation
     ) async throws(ChatError) -> ChatItem {
         guard let file = item.file else {
             throw ChatError(.noSuchFile, "This message has no file.")
         }
-        // Swept at a later start, as everything of this name, if this process ends before the core has it.
+        // If this process dies before the core has the file, a later start deletes this name.
         let staged = "\(core.stagingFolder)/send-again-\(item.id.rawValue)"
         let failure = await ThreadPool.shared.run { () -> Int32 in
             unlink(staged)

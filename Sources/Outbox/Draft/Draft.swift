@@ -4,58 +4,57 @@ import Cryptography
 import Glibc
 import Posix
 
-/// A file that is being sent: from the moment its name is made until the core has it.
+/// An outgoing file, from its creation until the core has it.
 ///
-/// A driver around `DraftMachine`, which decides: it brings the events, writes the rows, touches the files.
-/// `snapshot`, `state`, `isFinished` and `hold` come from memory; everything else blocks on files and on the
-/// journal. Any thread; operations of one draft run one after the other, reads beside them.
+/// A driver around `DraftMachine`: it passes events in, writes rows and does the file I/O. `snapshot`,
+/// `state`, `isFinished` and `hold` come from memory; all other calls block on files and the journal.
+/// Thread-safe. Operations on one draft are serialised; reads run in parallel.
 ///
-/// Every file description that is opened for it calls `opened`, `flushed` whenever a descriptor of it is closed,
-/// and `closed` when it is released; only in between may it be read and written.
+/// Each file handle calls `opened`, `flushed` at every close of a descriptor, and `closed` at its release.
+/// Reads and writes are allowed only in between.
 public final class Draft: Sendable {
-    /// Never used for another draft of the profile.
+    /// Unique in the profile, also over time.
     public let id: Int64
     public let chat: ChatReference
 
     private struct State {
         var machine: DraftMachine
-        /// Open while somebody has the draft open.
+        /// Open while the draft is open.
         var file: SealedFile?
-        /// Who may come back for a removed draft, see `hold`.
+        /// Number of holders, see `hold`.
         var holds = 0
-        /// Its bytes are removed.
+        /// The bytes are deleted.
         var bytesAreGone = false
-        /// Its row says more than is true, and its spool file that it does.
+        /// The row is wrong, and the spool file is marked for that (`Spool.mark`).
         var isMarked = false
-        /// Who has written it, until that was judged.
+        /// Operations of writers since the last verdict.
         var acts = DraftActs()
-        /// When each opening was made, of those that have not written yet.
+        /// Opening time of each handle without a write.
         var openedAt: [Int: ContinuousClock.Instant] = [:]
-        /// When its quiet time began last, by the outbox's clock.
+        /// Start of the last quiet time, by the outbox's clock.
         var quietSince = Duration.zero
     }
 
-    /// Orders the operations. Locked after that of names (`Outbox`), those of several drafts by rising id, and
-    /// before any `Lock`.
+    /// Serialises operations. Lock order: the mutex for names (`Outbox`), drafts by ascending id, any `Lock`.
     let mutex: BlockingMutex
-    /// The part of it that is encrypted for the core already, while it is written.
+    /// The part that was encrypted for the core while the draft is written.
     let earlyCopy: EarlyCopy
     private let context: DraftContext
     private let current: Lock<State>
 
-    /// One that is made at this moment, open for its maker.
+    /// Creates a new draft, open for its creator.
     init(creating record: DraftRecord, file: SealedFile, context: DraftContext) {
         (id, chat) = (record.id, record.chat)
         mutex = BlockingMutex(rank: .draft, number: record.id)
         self.context = context
-        // A part is never sent by itself.
+        // Parts of folders are never sent alone.
         earlyCopy = EarlyCopy(isInOrder: !record.isPart, in: context.staging, context.earlyCopies)
         var state = State(machine: DraftMachine(creating: record), file: file)
         state.openedAt[DraftOpening.ofItsMaker.number] = .now
         current = Lock(state)
     }
 
-    /// One of an earlier process.
+    /// Restores a draft of an earlier process.
     init(restoring machine: DraftMachine, context: DraftContext) {
         (id, chat) = (machine.record.id, machine.record.chat)
         mutex = BlockingMutex(rank: .draft, number: machine.record.id)
@@ -75,23 +74,23 @@ public final class Draft: Sendable {
 
     public var state: DraftState { current.withLock { $0.machine.state } }
 
-    /// As it is at this moment.
+    /// The current state.
     var machine: DraftMachine { current.withLock { $0.machine } }
 
-    /// Whether a copy that began with this attempt is still worth being finished.
+    /// Returns true if a copy of this attempt is still wanted.
     func isStaging(_ attempt: Int) -> Bool { current.withLock { $0.machine.isStaging(attempt) } }
 
-    /// What can be copied along with its writer: nil when nobody has it open.
+    /// The readable bytes for an early copy; nil if the draft is not open.
     func written() -> (file: SealedFile, size: UInt64)? {
         current.withLock { state in state.file.map { ($0, state.machine.record.size) } }
     }
 
-    /// Whether nobody is in the middle of writing through `opening`.
+    /// Returns true if no write through this handle is unfinished.
     public func isFinished(_ opening: DraftOpening) -> Bool {
         opening.access == .reading || current.withLock { $0.machine.writers.isFinished(opening.number) }
     }
 
-    /// Keeps the bytes, also when the draft is removed, until `letGo`. False when they are gone already.
+    /// Keeps the bytes, even of a removed draft, until `letGo`. Returns false if they are already deleted.
     public func hold() -> Bool {
         current.withLock { state in
             guard !state.bytesAreGone else { return false }
@@ -102,10 +101,9 @@ public final class Draft: Sendable {
 
     // MARK: - Openings
 
-    /// A file description was opened. For writing, a draft that was queued but not handed over becomes
-    /// a draft again, durably before this returns.
-    /// A removed one is opened for as long as somebody holds it or has it open.
-    /// - Throws: `notPermitted` for writing once it is on its way, and when it is recovered; `gone`; `damaged`,
+    /// Opens a file handle. Opening a queued draft for writing makes it a draft again, durably, unless it was
+    /// handed over. A removed draft can be opened while it is held or open.
+    /// - Throws: `notPermitted` for writing after hand-over or in the state `recovered`; `gone`; `damaged`,
     ///   `noSpace`, `storage`.
     @discardableResult
     public func opened(for access: DraftAccess) throws(OutboxError) -> DraftOpening {
@@ -124,8 +122,8 @@ public final class Draft: Sendable {
         }
     }
 
-    /// A descriptor of an opening is being closed, by `thread` (0 when the kernel does not say), which waits for the
-    /// answer: when it gets it, the row of the journal says that the draft is complete, or why it is not.
+    /// Handles the close of a descriptor. On return, the journal's row says whether the draft is complete.
+    /// - Parameter thread: The thread waiting for the reply; 0 if unknown.
     public func flushed(_ opening: DraftOpening, by thread: pid_t) {
         guard opening.access == .writing else { return }
         let last = current.withLock { $0.machine.writers.lastWriter(opening.number) }
@@ -142,24 +140,24 @@ public final class Draft: Sendable {
         }
     }
 
-    /// A file description was released. After the last writer's the quiet time begins.
+    /// Handles the release of a file handle. The last writer's release starts the quiet time.
     public func closed(_ opening: DraftOpening) {
         mutex.withLock {
             let sequence = opening.access == .writing ? context.deliveries.nextSequence() : 0
             current.withLock { $0.openedAt[opening.number] = nil }
             tellLocked(.released(opening, sequence: sequence))
-            // A chat of thousands of drafts keeps no descriptors: the file goes with its last user.
+            // Closes the spool file, because a chat may have thousands of drafts.
             let unused = current.withLock { state -> SealedFile? in
                 guard !state.machine.isOpen else { return nil }
                 defer { state.file = nil }
                 return state.file
             }
-            // Closed here, after the lock.
+            // Closed after unlocking.
             withExtendedLifetime(unused) {}
         }
     }
 
-    /// Ends one `hold`. Blocks on the disk where that was the last use of a removed draft.
+    /// Ends one `hold`. Blocks on disk I/O if it was the last use of a removed draft.
     public func letGo() {
         current.withLock { $0.holds -= 1 }
         removeBytesIfUnused()
@@ -167,17 +165,17 @@ public final class Draft: Sendable {
 
     // MARK: - Bytes
 
-    /// Fills `buffer` from `offset` on; fewer bytes only at the end.
-    /// - Throws: `damaged` when the bytes on disk are not those that were written; `storage`.
+    /// Fills `buffer` from `offset`. Returns fewer bytes only at the end.
+    /// - Throws: `damaged` if the bytes are not authentic; `storage`.
     public func read(
         into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64
     ) throws(OutboxError) -> Int {
         try described { try openFile().read(into: buffer, at: offset) }
     }
 
-    /// Writes all of `bytes` at `offset`, or fails as a whole as far as the file's length goes; then the
-    /// draft is incomplete and stays local until it is emptied and written again.
-    /// - Parameter thread: whose write(2) it is, 0 when that is not known.
+    /// Writes all of `bytes` at `offset` or fails without changing the length. After a failure the draft is
+    /// incomplete and stays local until it is truncated to 0 and rewritten.
+    /// - Parameter thread: The thread in write(2); 0 if unknown.
     /// - Throws: `tooLarge`, `noSpace`, `notPermitted`, `storage`.
     public func write(
         _ bytes: UnsafeRawBufferPointer, at offset: UInt64, through opening: DraftOpening, by thread: pid_t
@@ -187,7 +185,7 @@ public final class Draft: Sendable {
             let (end, overflow) = offset.addingReportingOverflow(UInt64(bytes.count))
             guard !bytes.isEmpty else { return }
             try failingAsIncomplete(file) {
-                // Before anything can fail: who was finished has more to say.
+                // First, because the writer is unfinished even if the write fails.
                 _ = try handleLocked(.writeBegins(opening: opening.number, thread: thread))
                 noteWriteLocked(through: opening.number, by: thread)
                 try requireAllowed(overflow ? .max : end)
@@ -199,12 +197,12 @@ public final class Draft: Sendable {
         }
     }
 
-    /// Sets the length: cuts, or grows by zeros that take no space. Without a writer (truncate(2)) it
-    /// counts as one that opened and closed it.
+    /// Sets the length; new bytes are zeros without disk space. Without a writer, as for truncate(2), counts
+    /// as an open and a close.
     /// - Parameters:
-    ///   - opening: nil where it is named, not opened.
-    ///   - thread: whose ftruncate(2) it is, 0 when that is not known.
-    /// - Throws: as `opened` and `write`.
+    ///   - opening: The handle; nil for a truncation by name.
+    ///   - thread: The thread in ftruncate(2); 0 if unknown.
+    /// - Throws: As `opened` and `write`.
     public func truncate(
         to size: UInt64, through opening: DraftOpening?, by thread: pid_t
     ) throws(OutboxError) {
@@ -231,19 +229,19 @@ public final class Draft: Sendable {
         }
     }
 
-    /// Makes everything written so far survive a power cut: the bytes, the name and the key. After a
-    /// crash it is recovered, or sent when it was closed too.
+    /// Makes bytes, name and key survive a power cut. After a crash the draft is recovered, or sent if it was
+    /// closed.
     /// - Throws: `noSpace`, `storage`.
     public func synchronise() throws(OutboxError) {
         try mutex.withLock { () throws(OutboxError) in try synchroniseLocked() }
     }
 
-    /// A power cut may take this one where it leaves the other.
+    /// Returns true if a power cut may destroy this draft but not `other`.
     func isLessDurable(than other: Draft) -> Bool {
         other.machine.record.isDurable && !machine.record.isDurable
     }
 
-    /// `synchronise` under the mutex.
+    /// Like `synchronise`, with the mutex held.
     func synchroniseLocked() throws(OutboxError) {
         guard !machine.isRemoved else { return }
         try described {
@@ -255,28 +253,29 @@ public final class Draft: Sendable {
 
     // MARK: - Attributes
 
-    /// The time that the file shows and that goes with the message. Succeeds in every state and never
-    /// sends anything again; once the message is out the outbox only passes it on.
+    /// Sets the modification time that the file shows and the message carries. Allowed in every state; never
+    /// resends.
     /// - Throws: `noSpace`, `storage`.
     public func setModified(_ time: Timestamp) throws(OutboxError) { _ = try handle(.modifiedSet(time)) }
 
-    /// The text that goes with the file.
-    /// - Throws: `notPermitted` once it is on its way; `noSpace`, `storage`.
+    /// Sets the text of the message.
+    /// - Throws: `notPermitted` after hand-over; `noSpace`, `storage`.
     public func setCaption(_ caption: String) throws(OutboxError) { _ = try handle(.captionSet(caption)) }
 
     // MARK: - Events
 
-    /// Takes an event to its end. Blocks.
-    /// - Throws: `notPermitted` when the state does not allow it, `noSpace`, `storage`; then nothing has happened.
+    /// Performs an event completely. Blocks.
+    /// - Throws: `notPermitted` if the state does not allow it, `noSpace`, `storage`. After an error the
+    ///   draft is unchanged.
     func handle(_ event: DraftEvent) throws(OutboxError) -> DraftReply {
         try mutex.withLock { () throws(OutboxError) in try handleLocked(event) }
     }
 
-    /// The same of an event that nobody can refuse. Blocks.
+    /// Like `handle`, for events that are always allowed. Blocks.
     @discardableResult
     func tell(_ event: DraftEvent) -> DraftReply { mutex.withLock { tellLocked(event) } }
 
-    /// The first half of `handle`, under the mutex: what `DraftContext.perform` takes to its end.
+    /// Prepares a transition that `DraftContext.perform` completes. Called with the mutex held.
     /// - Throws: `notPermitted`.
     func prepare(_ event: DraftEvent) throws(OutboxError) -> PreparedTransition {
         var next = machine
@@ -284,7 +283,7 @@ public final class Draft: Sendable {
         return PreparedTransition(draft: self, machine: next, transition: transition)
     }
 
-    /// Its row is as it should be; or it could not be written, and is not to be trusted.
+    /// Records whether the row is right. If it could not be written, marks the spool file.
     func noteRow(isRight: Bool) {
         let spool: String? = current.withLock { state in
             guard state.isMarked == isRight else { return nil }
@@ -308,7 +307,7 @@ public final class Draft: Sendable {
         }
     }
 
-    // MARK: - Under the mutex
+    // MARK: - With the mutex held
 
     private func handleLocked(_ event: DraftEvent) throws(OutboxError) -> DraftReply {
         if let transition = try applyInMemory(event) {
@@ -320,7 +319,7 @@ public final class Draft: Sendable {
         return prepared.reply
     }
 
-    /// As a rule a write changes no row: then the machine changes in place, under one lock and without a copy.
+    /// Most writes change no row; the machine then changes in place, under one lock and without a copy.
     private func applyInMemory(_ event: DraftEvent) throws(OutboxError) -> DraftTransition? {
         try current.withLock { state throws(OutboxError) in
             guard state.machine.changesNoRow(event) else { return nil }
@@ -337,7 +336,7 @@ public final class Draft: Sendable {
             throw OutboxError.immutable
         } catch {
             assertionFailure("impossible in \(machine.phase): \(event)")
-            throw OutboxError(.storage, "This draft was told what cannot have happened.")
+            throw OutboxError(.storage, "The draft received an impossible event.")
         }
     }
 
@@ -376,7 +375,7 @@ public final class Draft: Sendable {
         }
     }
 
-    /// After the removal, and after each use that ended: the last one takes the bytes along.
+    /// Deletes the bytes of a removed draft after its last use.
     private func removeBytesIfUnused() {
         let spool: String? = current.withLock { state in
             guard state.machine.isRemoved, !state.machine.isOpen, state.holds == 0, !state.bytesAreGone
@@ -387,7 +386,7 @@ public final class Draft: Sendable {
         if let spool { context.spool.remove(spool) }
     }
 
-    /// The spool file, opened for the moment when nobody has the draft open.
+    /// Returns the open spool file, or opens it for one operation.
     private func openFile() throws -> SealedFile {
         let (file, record) = current.withLock { ($0.file, $0.machine.record) }
         return try file ?? context.spool.open(record.spool, key: record.key)
@@ -401,7 +400,7 @@ public final class Draft: Sendable {
         return open
     }
 
-    /// What the writer did not get in is missing: the draft is not fit to be sent.
+    /// A failed write leaves the draft incomplete.
     private func failingAsIncomplete(
         _ file: SealedFile, _ body: () throws -> Void
     ) throws(OutboxError) {
@@ -422,7 +421,7 @@ public final class Draft: Sendable {
         }
     }
 
-    /// A draft is copied once when it is sent. A writer learns now, not later, that there is no space.
+    /// Sending copies the draft once. The writer gets ENOSPC now, not later.
     private func requireSpace(for growth: UInt64, whenLong size: UInt64) throws {
         let (needed, overflow) = growth.addingReportingOverflow(size - min(earlyCopy.copied, size))
         guard !overflow, try context.spool.availableBytes() >= needed else {
@@ -431,10 +430,10 @@ public final class Draft: Sendable {
     }
 }
 
-// MARK: - Its writers
+// MARK: - Writers
 
 extension Draft {
-    /// Under the mutex. As a rule it is the next piece of the same writer.
+    /// Called with the mutex held. Most calls are for the same writer.
     private func noteWriteLocked(through opening: Int, by thread: pid_t) {
         let (isKnown, attempt, openedAt) = current.withLock { state in
             let attempt = state.machine.writers.attempt
@@ -448,19 +447,20 @@ extension Draft {
             state.acts.noteWrite(writer, opening, thread, caught, in: attempt)
             state.openedAt[opening] = nil
         }
-        // It has read in vain after it opened this, and writes what it had read before.
+        // The process read its source unsuccessfully after opening the draft, and writes bytes read before.
         if let failed, let openedAt, failed > openedAt { noteFailedReadLocked(by: writer) { $0 === writer } }
         if writer.program.kind.mayGoOn { tellLocked(.doubted(.running(writer.program.name))) }
     }
 
-    /// - Parameter isEnding: the process closes all that it has open.
+    /// - Parameter isEnding: True if the process closes all its files.
     private func noteClose(by thread: pid_t, isEnding: Bool) {
         guard let writer = context.writers.writer(of: thread) else { return }
         let signals = signals(of: writer, thread)
         current.withLock { $0.acts.noteClose(by: writer, thread, signals, isEnding: isEnding) }
     }
 
-    /// It gets another name from `thread`, which waits for the answer; 0 when the kernel does not say who.
+    /// Records a rename.
+    /// - Parameter thread: The thread waiting for the reply; 0 if unknown.
     func noteRename(by thread: pid_t) {
         guard !current.withLock({ $0.acts.isEmpty }), let writer = context.writers.writer(of: thread) else {
             return
@@ -474,28 +474,28 @@ extension Draft {
         return ThreadStatus(of: thread)?.signals
     }
 
-    /// A rename of it was refused, or another one to a writer of it.
-    /// - Parameter writer: nil: the rename was one of this draft, by whomever.
+    /// Records a refused rename, of this draft or by one of its writers.
+    /// - Parameter writer: Nil for a rename of this draft, by any process.
     func noteRefusedRename(by writer: WriterProcess?) {
         current.withLock { $0.acts.noteRefusedRename(by: writer) }
     }
 
-    /// A read of a file of this mount failed for `reader`: what its writers have open is incomplete.
-    /// - Parameter isMeant: whether a writer gets its bytes from the reader.
+    /// Records a failed read: drafts that depend on `reader` are incomplete.
+    /// - Parameter isMeant: Returns true if a writer gets its bytes from the reader.
     func noteFailedRead(by reader: WriterProcess, where isMeant: (WriterProcess) -> Bool) {
         guard current.withLock({ !$0.machine.writers.isEmpty && !$0.acts.isEmpty }) else { return }
         mutex.withLock { noteFailedReadLocked(by: reader, where: isMeant) }
     }
 
     private func noteFailedReadLocked(by reader: WriterProcess, where isMeant: (WriterProcess) -> Bool) {
-        // Who is meant may have to be looked up.
+        // Outside the lock, because `isMeant` may read proc(5).
         let meant = writerProcesses.filter(isMeant)
         guard !meant.isEmpty, current.withLock({ !$0.machine.writers.isEmpty }) else { return }
         current.withLock { $0.acts.noteFailedRead(of: meant) }
         tellLocked(.doubted(.failedRead(reader.program.name)))
     }
 
-    /// Those that wrote it since it was judged last.
+    /// Writers since the last verdict.
     var writerProcesses: [WriterProcess] { current.withLock { $0.acts.writers } }
 
     private var awaited: [WriterProcess] {
@@ -503,8 +503,8 @@ extension Draft {
         return acts.writers + acts.parents
     }
 
-    /// What is known of its writers at this moment, and since when it rests. Reads proc(5) for those that have just
-    /// ended.
+    /// The current evidence about writers, and the time since the last change. Reads proc(5) for processes
+    /// that have just ended.
     var completion: DraftCompletion {
         let (acts, record, since) = current.withLock { ($0.acts, $0.machine.record, $0.quietSince) }
         return DraftCompletion(
@@ -512,11 +512,11 @@ extension Draft {
             silence: context.quietTime.now - since, patience: context.quietTime.patience)
     }
 
-    /// Takes the end of a quiet time to the machine. Blocks.
+    /// Passes the end of a quiet time to the machine. Blocks.
     func judge(_ verdict: DraftCompletion.Verdict, _ period: Int) -> DraftReply {
         mutex.withLock {
             let reply = tellLocked(.quietTimeOver(period: period, verdict))
-            // What was decided is in the row; a writer that comes back is a new one.
+            // The row has the verdict; a writer that returns counts as new.
             current.withLock { state in
                 if case .stage = reply { state.acts.removeAll() }
                 if state.machine.phase == .local, state.machine.record.hold != nil { state.acts.removeAll() }

@@ -3,7 +3,7 @@ import ChatCore
 import Glibc
 import Posix
 
-/// What all drafts of an outbox share: where they are kept, and what waits for them.
+/// Shared parts of all drafts of an outbox: storage and queues.
 final class DraftContext: Sendable {
     let journal: Journal
     let spool: Spool
@@ -14,16 +14,16 @@ final class DraftContext: Sendable {
     let uptime: Uptime
     private let limits: ChatLimits
     let earlyCopies: EarlyCopySlots
-    /// Who writes drafts at present.
+    /// Processes that write drafts.
     let writers: WriterRegistry
     let changes = Broadcaster<OutboxChange>()
-    /// Two KiB or so for each draft.
+    /// About 2 KiB per draft.
     let freeMemory = FreeMemory(after: 2048)
     let log = Log("outbox")
-    /// Which boot of the machine this is: what was closed in an earlier one and never synchronised may
-    /// have lost bytes to a power cut.
+    /// Boot id of the machine. Drafts closed in an earlier boot and never synchronised may have lost bytes in
+    /// a power cut.
     let boot: String
-    /// Called at the moments at which the process may die; a test stops the world there.
+    /// Called at each point where a crash matters; tests stop there.
     let step: @Sendable (OutboxStep) -> Void
 
     init(
@@ -47,17 +47,17 @@ final class DraftContext: Sendable {
 
     var moment: Moment { Moment(uptime: uptime.seconds, boot: boot) }
 
-    /// The largest draft that `chat` takes, in bytes: local notes have no limit.
+    /// Maximum size of a draft in `chat`, in bytes. Local notes have no limit.
     func maxFileSize(in chat: ChatReference) -> UInt64 {
         limits.maxFileSize(in: chat) ?? UInt64(Int64.max)
     }
 
     // MARK: - Transitions
 
-    /// Takes prepared transitions to their end, all of their rows in one transaction. Under the mutexes of their
-    /// drafts. Blocks.
-    /// - Parameter durably: whatever the transitions say, their rows survive a power cut.
-    /// - Throws: `noSpace`, `storage`; then nothing has happened.
+    /// Completes prepared transitions, with all rows in one transaction. Called with the mutexes of the
+    /// drafts held. Blocks.
+    /// - Parameter durably: If true, the rows survive a power cut even if no transition needs it.
+    /// - Throws: `noSpace`, `storage`; the drafts are then unchanged.
     func perform(_ prepared: [PreparedTransition], durably: Bool = false) throws(OutboxError) {
         try writeRows(of: prepared, durably: durably)
         for one in prepared { one.draft.commit(one.machine) }
@@ -91,7 +91,7 @@ final class DraftContext: Sendable {
             try journal.apply(saved, removing: removed, durably: isDurable)
         } catch {
             if isRequired { throw OutboxError(beneath: error) }
-            // It only matters after a crash.
+            // The row matters only after a crash.
             log.warning("a change of a draft could not be noted: \(Base.sentence(of: error))")
             for one in prepared {
                 if case .saveOrMark = one.transition.row { one.draft.noteRow(isRight: false) }

@@ -1,49 +1,47 @@
 import Base
 import ChatCore
 
-/// Where an outgoing file stands.
+/// The state of an outgoing file.
 public enum DraftState: String, Hashable, Sendable {
-    /// Its bytes may still change: it is being written, waits for the quiet time, or stays local.
+    /// Its bytes may change: it is being written, in its quiet time, or local.
     case draft
-    /// Durable and complete, waits to be handed to the core. Becomes a draft again when it is opened
-    /// for writing.
+    /// Durable and complete, waiting for the core. Opening it for writing makes it a draft again.
     case queued
     /// Being handed to the core; immutable.
     case sending
-    /// The core has it, the outbox has forgotten it but for its item.
+    /// The core has it; the outbox keeps only the item.
     case sent
-    /// The core refused it for good; `problem` says why. Becomes a draft again when it is opened for
-    /// writing.
+    /// The core refused it permanently; `problem` has the reason. Opening it for writing makes it a draft
+    /// again.
     case failed
-    /// It cannot be known whether the core has it. Never sent again by itself: `Outbox.retry`, when the
-    /// user says so.
+    /// The core may or may not have it. Never resent automatically; `Outbox.retry` needs the user's decision.
     case unsure
-    /// Was being written when the process or the machine stopped, or was incomplete and left alone. Never sent;
-    /// readable, removable.
+    /// Unfinished when the process or the machine stopped, or incomplete and untouched. Not sent; readable
+    /// and removable.
     case recovered
-    /// Removed, replaced or dropped. Who has it open or holds it can go on reading and writing its bytes.
+    /// Removed, replaced or expired. Open handles and holders can still read and write its bytes.
     case removed
 }
 
 extension DraftState {
-    /// Whether its bytes may change, for who has it open for writing.
+    /// True if open handles may change the bytes.
     public var isEditable: Bool { self == .draft || self == .removed }
 }
 
-/// A draft at one moment. Taken from memory, without waiting for files.
+/// A draft at one moment, from memory.
 public struct DraftSnapshot: Hashable, Sendable {
-    /// The exact bytes that its writer used; valid UTF-8, at most 255 bytes.
+    /// The exact bytes of the writer's name; valid UTF-8, at most 255 bytes.
     public var name: [UInt8]
     /// Length of the plaintext in bytes.
     public var size: UInt64
-    /// What the writer set, else the time of the last write.
+    /// The time set by the writer, or of the last write.
     public var modified: Timestamp
-    /// The text that goes with the file, `user.chatfs.caption`.
+    /// The text of the message, `user.chatfs.caption`.
     public var caption: String
     public var state: DraftState
-    /// Why it is not sent: `user.chatfs.error`. Nil when nothing is wrong.
+    /// The reason why it is not sent, `user.chatfs.error`; nil without a problem.
     public var problem: String?
-    /// It may be unfinished, and is not sent before its user says so.
+    /// True if it may be unfinished and needs the user's decision.
     public var isHeld: Bool
 
     public init(
@@ -61,9 +59,9 @@ public struct DraftSnapshot: Hashable, Sendable {
     }
 }
 
-/// What a file description may be used for.
+/// Access of a file handle.
 public enum DraftAccess: Sendable {
     case reading
-    /// Also when it may read as well.
+    /// Writing, with or without reading.
     case writing
 }

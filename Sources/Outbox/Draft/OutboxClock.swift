@@ -1,11 +1,10 @@
 import Base
 
-/// The clock of the outbox: how long the quiet time has lasted, and a call later on. The system's in
-/// the program, one that tests move by hand.
+/// The clock of the outbox: time and delayed calls. Tests move theirs by hand.
 public protocol OutboxClock: Sendable {
-    /// Time since some fixed moment; never goes back.
+    /// Monotonic time since a fixed moment.
     func now() -> Duration
-    /// Calls `body` once, on any thread, when `delay` has passed. It does not block.
+    /// Calls `body` once, on any thread, after `delay`. `body` must not block.
     func call(after delay: Duration, _ body: @escaping @Sendable () -> Void)
 }
 

@@ -1,4 +1,4 @@
-/// A transition of a draft whose mutex is held, not performed yet.
+/// A transition that is not yet performed. The draft's mutex is held.
 struct PreparedTransition: Sendable {
     let draft: Draft
     let machine: DraftMachine

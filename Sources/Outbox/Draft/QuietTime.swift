@@ -1,26 +1,26 @@
 import Base
 
-/// A draft whose quiet time is over, and which one that was: it may have begun anew since.
+/// A draft whose quiet time ended. `period` tells whether it has restarted since.
 struct QuietDraft: Sendable {
     let draft: Draft
     let period: Int
 }
 
-/// The debounce of drafts: each begins its quiet time with its last close, and anew whenever somebody looks at it.
-/// One timer for all of them. Any thread, from memory.
+/// The debounce of drafts: a quiet time starts with the last close and restarts when the draft is opened. One
+/// timer serves all drafts. Thread-safe; no I/O.
 final class QuietTime: Sendable {
     private struct Waiting {
         let quiet: QuietDraft
         let deadline: Duration
-        /// Its own time is over, and only its writers are waited for.
+        /// True if the quiet time is over and only writers are awaited.
         let isForWriters: Bool
     }
 
     private struct State {
         var waiting: [Int64: Waiting] = [:]
-        /// When the next timer fires: the earliest of those that were set.
+        /// Time of the next timer, the earliest that was set.
         var timer: Duration?
-        /// Nothing waits any longer.
+        /// True after `end`.
         var isOver = false
         var whenQuiet: @Sendable ([QuietDraft]) -> Void = { _ in }
     }
@@ -34,31 +34,31 @@ final class QuietTime: Sendable {
         self.clock = clock
     }
 
-    /// Who takes the drafts that are quiet; must not block. Set once, before the first draft is closed.
+    /// Sets the function that gets quiet drafts; it must not block. Set once, before the first close.
     func whenQuiet(_ body: @escaping @Sendable ([QuietDraft]) -> Void) {
         state.withLock { $0.whenQuiet = body }
     }
 
-    /// Time by its clock.
+    /// Current time of the clock.
     var now: Duration { clock.now() }
 
-    /// So much silence of a program that may go on with a draft, and the draft counts as finished: 900 times the quiet
-    /// time, a quarter of an hour as a rule.
+    /// Silence after which a draft of a resuming program counts as finished: 900 quiet times, by default 15
+    /// minutes.
     var patience: Duration { length * 900 }
 
-    /// The quiet time of `draft` begins now, in place of one that is under way.
+    /// Starts or restarts the quiet time of a draft.
     func begin(_ draft: Draft, _ period: Int) {
         let quiet = QuietDraft(draft: draft, period: period)
         if !add(quiet, after: length, isForWriters: false) { deliver([quiet]) }
     }
 
-    /// Its quiet time is over, and its writers are waited for, `limit` at most. When nothing waits any longer, it stays
-    /// as it is.
+    /// Waits at most `limit` for the writers of a draft whose quiet time is over. After `end`, the draft
+    /// stays as it is.
     func begin(_ draft: Draft, _ period: Int, waiting limit: Duration) {
         _ = add(QuietDraft(draft: draft, period: period), after: limit, isForWriters: true)
     }
 
-    /// A writer has ended: the draft waits no longer for that.
+    /// Ends the wait for writers because one has ended.
     func hurry(_ draft: Draft) {
         let quiet = state.withLock { state -> QuietDraft? in
             guard let waiting = state.waiting[draft.id], waiting.isForWriters else { return nil }
@@ -68,14 +68,14 @@ final class QuietTime: Sendable {
         if let quiet { deliver([quiet]) }
     }
 
-    /// False when nothing waits any longer.
+    /// Returns false after `end`.
     private func add(_ quiet: QuietDraft, after delay: Duration, isForWriters: Bool) -> Bool {
         let deadline = clock.now() + delay
         let (isWaiting, isFirst) = state.withLock { state in
             if state.isOver { return (false, false) }
             state.waiting[quiet.draft.id] = Waiting(
                 quiet: quiet, deadline: deadline, isForWriters: isForWriters)
-            // As a rule every later draft is quiet later; those that wait for writers may be behind others.
+            // Later drafts usually have later deadlines, except those that wait for writers.
             return (true, state.timer.map { deadline < $0 } ?? true)
         }
         if isFirst { setTimer() }
@@ -84,7 +84,7 @@ final class QuietTime: Sendable {
 
     func cancel(_ draft: Draft) { state.withLock { _ = $0.waiting.removeValue(forKey: draft.id) } }
 
-    /// No draft waits any longer, from now on.
+    /// Ends all quiet times, now and in future.
     func end() {
         let waiting = state.withLock { state in
             state.isOver = true

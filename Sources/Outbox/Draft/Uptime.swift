@@ -1,8 +1,7 @@
 import Base
 
-/// How long the processes of this outbox have run, all together: what ages a draft that is left alone. A clock that
-/// is set does not move it, and time in which the machine slept, was off or had nothing mounted does not count.
-/// Any thread, from memory.
+/// Total running time of the outbox's processes, the age of untouched drafts. Clock changes, and time when
+/// the machine slept, was off or had no mount, do not count. Thread-safe; no I/O.
 final class Uptime: Sendable {
     private struct State {
         var seconds: Int64
@@ -14,19 +13,19 @@ final class Uptime: Sendable {
     private let state: Lock<State>
     private let clock: any OutboxClock
 
-    /// Counted up this often, which is also the most that counts at once: a longer step is a sleep.
+    /// Interval of updates and maximum of one update; a longer step is a sleep.
     static let interval = Duration.seconds(3600)
 
-    /// - Parameter seconds: how long earlier processes ran.
+    /// - Parameter seconds: Running time of earlier processes.
     init(after seconds: Int64, clock: any OutboxClock) {
         self.clock = clock
         state = Lock(State(seconds: seconds, last: clock.now()))
     }
 
-    /// As it was counted up last.
+    /// As of the last update.
     var seconds: Int64 { state.withLock { $0.seconds } }
 
-    /// Counts what has passed since the last time, and answers the sum.
+    /// Adds the time since the last update and returns the sum.
     func countUp() -> Int64 {
         let now = clock.now()
         return state.withLock { state in

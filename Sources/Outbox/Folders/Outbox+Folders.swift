@@ -1,21 +1,22 @@
 import Base
 import ChatCore
 
-/// Folders that are sent as one archive each. Their parts are drafts that nobody sends, kept and journalled like all
-/// others; the archive is one more, until it takes the place of all of them in one transaction.
+/// Folders that are sent as one archive. The parts are journalled drafts that are not sent; the archive is
+/// another draft, which replaces all parts in one transaction.
 extension Outbox {
-    /// Makes an empty part, or the archive of a folder, opened for writing once (`DraftOpening.ofItsMaker`). Blocks.
-    /// - Throws: as `create(name:in:)`.
+    /// Creates an empty part, or the archive of a folder, opened for writing (`DraftOpening.ofItsMaker`).
+    /// Blocks.
+    /// - Throws: As `create(name:in:)`.
     public func create(part path: PartPath, in chat: ChatReference) throws(OutboxError) -> Draft {
         try path.require()
         return try make(path.bytes, in: chat)
     }
 
-    /// A folder, or one in it, has another name: all its parts get the paths that follow from that, also such as others
-    /// of them give up. Either all of that survives whatever happens, or nothing of it. Blocks.
-    /// - Throws: `nameTooLong`, `invalidName` for a path that cannot be; `nameTaken` where another part has one, or
-    ///   two are to get the same; `notPermitted` unless all are drafts still; `noSpace`, `storage`. Then nothing has
-    ///   changed.
+    /// Renames a folder or a subfolder by renaming all parts, also to names that other parts release. The
+    /// change is atomic. Blocks.
+    /// - Throws: `nameTooLong`, `invalidName` for an invalid path; `nameTaken` if another part has a path or
+    ///   two parts get the same; `notPermitted` unless all are drafts; `noSpace`, `storage`. Without any
+    ///   change then.
     public func rename(_ moves: [(part: Draft, path: PartPath)]) throws(OutboxError) {
         for move in moves { try move.path.require() }
         for moves in Dictionary(grouping: moves, by: { $0.part.chat }).values {
@@ -38,12 +39,13 @@ extension Outbox {
         }
     }
 
-    /// The archive of a folder is complete and closed: it gets the name under which it is sent, and the parts that
-    /// are in it go. Either all of that survives whatever happens, or nothing of it. Blocks.
-    /// - Parameter evenIncomplete: also parts of which something is missing: their user wants them as they are.
-    /// - Throws: `notPermitted` when somebody has changed a part since, or has one open for writing; `nameTaken`,
-    ///   `noSpace`, `storage`.
-    /// - Parameter versions: of the parts, taken before they were read.
+    /// Replaces the parts of a folder by their complete, closed archive, which gets its final name. The
+    /// change is atomic and durable. Blocks.
+    /// - Parameters:
+    ///   - versions: The parts as they were before they were read.
+    ///   - evenIncomplete: If true, accepts incomplete parts, by the user's decision.
+    /// - Throws: `notPermitted` if a part has changed or is open for writing; `nameTaken`, `noSpace`,
+    ///   `storage`.
     public func complete(
         _ archive: Draft, named name: [UInt8], of versions: [PartVersion], evenIncomplete: Bool = false
     ) throws(OutboxError) {
@@ -59,13 +61,13 @@ extension Outbox {
             guard
                 parts.allSatisfy({ $0.machine.isClosedPart && (evenIncomplete || $0.machine.isCompletePart) })
             else { throw OutboxError.changed }
-            // Written and closed meanwhile, it is another one than the archive has.
+            // A part that was written again differs from the archive.
             guard parts.map(\.partVersion) == versions else { throw OutboxError.changed }
             let old = archive.snapshot.name
             var prepared: [PreparedTransition] = []
             for part in parts { prepared.append(try part.prepare(.replaced)) }
             prepared.append(try archive.prepare(.renamed(name)))
-            // The bytes of the parts go with their rows: no power cut may bring those back.
+            // The bytes of the parts are deleted next, so their rows must not return after a power cut.
             try context.perform(prepared, durably: true)
             directory.rename(archive, from: old, to: name, replacing: nil)
             for part in parts { directory.remove(part) }
@@ -79,12 +81,12 @@ extension OutboxError {
     }
 }
 
-/// A part of a folder at one moment: another one after it was written and closed, or renamed.
+/// A version of a part; changes with each close after a write and with each rename.
 public struct PartVersion: Hashable, Sendable {
-    /// The draft's.
+    /// Id of the draft.
     public let id: Int64
     let name: [UInt8]
-    /// Of its last close.
+    /// Sequence number of the last close.
     let sequence: Int64
 
     public init(id: Int64, name: [UInt8], sequence: Int64) {
@@ -93,18 +95,18 @@ public struct PartVersion: Hashable, Sendable {
         self.sequence = sequence
     }
 
-    /// Whether it was closed later than the other one; false while that one is not closed.
+    /// Returns true if this version was closed after the other one; false while `other` is open.
     public func wasClosed(after other: PartVersion) -> Bool {
         other.sequence != 0 && sequence > other.sequence
     }
 }
 
-/// How far a part of a folder is.
+/// The state of a part.
 public enum PartState: Hashable, Sendable {
-    /// Somebody is writing it, or may be.
+    /// Open for writing, or possibly unfinished.
     case open
     case complete
-    /// A write failed, or its writer was killed; why, for the user.
+    /// A write failed or the writer was killed; with a sentence for the user.
     case incomplete(String)
 }
 

@@ -3,11 +3,11 @@ import ChatCore
 import Cryptography
 import Store
 
-/// The rows behind the drafts: what is known after a crash. All calls block.
+/// The rows of drafts, which survive a crash. All calls block.
 ///
-/// A row changes without waiting for the disk, which a killed process survives and a power cut may
-/// undo in reverse order. What is promised to survive a power cut (`fsync`, a queued draft) is
-/// written by a durable transaction, which carries all earlier changes with it.
+/// Normal transactions do not wait for the disk: they survive a kill, but a power cut may undo the latest
+/// ones. Durable transactions, for `fsync` and queued drafts, survive a power cut together with all earlier
+/// changes.
 final class Journal: Sendable {
     /// A row.
     struct Entry: Hashable, Sendable {
@@ -65,21 +65,24 @@ final class Journal: Sendable {
             ALTER TABLE outbox ADD COLUMN seen INTEGER NOT NULL DEFAULT 0;
             UPDATE draft SET touched = 0;
             """),
-        // From here on names may be paths (`PartPath`), of parts that an earlier version would send one by one.
+        // From here on names may be paths (`PartPath`); earlier versions would send such parts one by one.
         Migration("folders", "UPDATE outbox SET seen = seen;"),
-        // Removed, and perhaps with the core: such a row is `unsure` beside, which is never sent by itself.
+        // A row removed when the core may have the draft; its word is `unsure`, which is never sent
+        // automatically.
         Migration("withdrawn", "ALTER TABLE draft ADD COLUMN withdrawn INTEGER NOT NULL DEFAULT 0;"),
-        // Why a draft may be unfinished (`HoldReason`), or that it is wanted as it is.
+        // The reason why a draft may be unfinished (`HoldReason`), or the mark that the user wants it as it
+        // is.
         Migration("holds", "ALTER TABLE draft ADD COLUMN hold TEXT;"),
     ]
 
     let database: Database
-    /// Begins the names of this outbox's folders in the staging folder, which it may share.
+    /// Prefix of this outbox's folders in the staging folder, which may be shared.
     let mark: String
 
-    /// - Parameter key: with which it is encrypted; nil: not.
+    /// - Parameters:
+    ///   - key: Encryption key; nil if not encrypted.
+    ///   - reservesSpace: If true, drafts can be removed on a full disk.
     /// - Throws: `StoreError`.
-    /// - Parameter reservesSpace: drafts can be removed on a full disk.
     init(
         path: String, key: SecretBytes? = nil, reservesSpace: Bool = false, random: any RandomSource
     ) throws {
@@ -99,17 +102,17 @@ final class Journal: Sendable {
 
     func close() { database.close() }
 
-    /// After what was removed has freed space.
+    /// Call after a removal has freed space.
     func reserveSpace() { database.reserveSpace() }
 
-    /// The sequence number of what was closed last.
+    /// The highest sequence number of a close.
     func lastSequence() throws -> Int64 {
         try database.read { connection in
             try connection.first("SELECT max(place) AS last FROM draft", row: { $0.integer("last") }) ?? 0
         }
     }
 
-    /// What `Uptime` was when it was last saved, in seconds.
+    /// The saved `Uptime` in seconds.
     func uptime() throws -> Int64 {
         try database.read { try $0.first("SELECT seen FROM outbox", row: { $0.integer("seen") }) ?? 0 }
     }
@@ -118,11 +121,11 @@ final class Journal: Sendable {
         try database.transaction { try $0.execute("UPDATE outbox SET seen = ?", uptime) }
     }
 
-    /// Makes everything that was written so far durable, by a durable transaction: that waits for nobody who reads, as
-    /// a checkpoint would.
+    /// Makes all earlier changes durable by a durable transaction, which unlike a checkpoint does not wait
+    /// for readers.
     func synchronise() throws { try database.commitOverUnfinished() }
 
-    /// Adds the row of a draft that is being written, and answers its id, never used before.
+    /// Inserts the row of a new draft and returns its unique id.
     func insert(_ record: DraftRecord) throws -> Int64 {
         try database.transaction { connection in
             try connection.execute(
@@ -138,7 +141,7 @@ final class Journal: Sendable {
         }
     }
 
-    /// Writes what can change of some rows and removes others, all of it or nothing.
+    /// Updates and deletes rows in one transaction.
     func apply(_ entries: [Entry] = [], removing removed: [Int64] = [], durably: Bool = false) throws {
         let change = { (connection: Connection) in
             for id in removed { try connection.execute("DELETE FROM draft WHERE id = ?", id) }
@@ -153,7 +156,7 @@ final class Journal: Sendable {
         }
     }
 
-    /// In place of a hold.
+    /// The word for a wanted draft in the column `hold`.
     private static let wanted = "wanted"
 
     private static func update(_ entry: Entry, _ connection: Connection) throws {
@@ -173,9 +176,9 @@ final class Journal: Sendable {
             entry.state == .withdrawn, record.isWanted ? wanted : record.hold?.journalText, record.id)
     }
 
-    /// All rows, oldest first. A row that makes no sense fails as a whole: what it stands for must not be
-    /// swept from the spool.
-    /// - Throws: `StoreError`, `.damaged` for such a row.
+    /// Returns all rows, oldest first. Fails as a whole for an invalid row, so that its spool file is not
+    /// deleted.
+    /// - Throws: `StoreError`; `.damaged` for an invalid row.
     func entries() throws -> [Entry] {
         try database.read { connection in
             try connection.query(
@@ -222,9 +225,9 @@ final class Journal: Sendable {
     }
 }
 
-// The columns of a state.
+// Columns of a state.
 extension StoredState {
-    /// `draft.state`.
+    /// Value of `draft.state`.
     fileprivate var word: String {
         switch self {
         case .open: "open"
@@ -243,7 +246,7 @@ extension StoredState {
 
     fileprivate var item: ItemID? { if case .sent(let item) = self { item } else { nil } }
 
-    /// Nil when the columns make no sense together.
+    /// Returns nil for an invalid combination of columns.
     fileprivate init?(
         word: String, isConfirmed: Bool, isWithdrawn: Bool, item: ItemID?, staged: StagedFile?
     ) {
@@ -265,7 +268,7 @@ extension StoredState {
 }
 
 extension MessageContent.Kind {
-    /// `file`, `image`, `video 12`, `voice 7`: kinds that the outbox sends.
+    /// `file`, `image`, `video 12` or `voice 7`, with the duration in seconds.
     fileprivate var journalText: String {
         switch self {
         case .text, .file: "file"

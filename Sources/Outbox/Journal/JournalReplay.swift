@@ -3,12 +3,12 @@ import Cryptography
 import Glibc
 import Posix
 
-/// What a new process makes of the journal: the drafts of all earlier ones. What was being written when the process
-/// stopped is recovered; so is what was closed before a power cut that may have taken bytes of it. Blocks.
+/// Restores drafts of earlier processes from the journal. Drafts that were open are recovered, and so are
+/// closed ones that may have lost bytes in a power cut. Blocks.
 struct JournalReplay {
     let context: DraftContext
 
-    /// - Throws: what lies beneath; then nothing was removed that is still needed.
+    /// - Throws: I/O and database errors. Needed files are not deleted then.
     func drafts() throws -> [Draft] {
         var machines: [DraftMachine] = []
         var (recovered, dropped): ([Journal.Entry], [Int64]) = ([], [])
@@ -23,7 +23,7 @@ struct JournalReplay {
             case .dropped: dropped.append(entry.record.id)
             }
         }
-        // The names of what was never synchronised; the rows say that it is there.
+        // Makes names of unsynchronised files durable before the rows do.
         if !recovered.isEmpty { try context.spool.synchronise() }
         try context.journal.apply(recovered, removing: dropped)
         try context.spool.sweep(keeping: Set(machines.filter { !$0.isRemoved }.map(\.record.spool)))
@@ -33,17 +33,17 @@ struct JournalReplay {
         return machines.map { Draft(restoring: $0, context: context) }
     }
 
-    /// What a row says, but for one that says "complete" because a later one could not be written.
+    /// Returns a row, as open if it says complete but the spool file is marked.
     private func trusted(_ row: Journal.Entry) -> Journal.Entry {
         guard row.state == .closed, context.spool.isMarked(row.record.spool) else { return row }
         return Journal.Entry(row.record, .open)
     }
 
-    /// Bytes that an unfinished draft has, 0 when its file is surely not there. They are durable from here on.
+    /// Returns the bytes of an unfinished draft and makes them durable; 0 only if its file does not exist.
     private func spooledSize(of entry: Journal.Entry) -> Result<UInt64, OutboxError> {
         do {
             let file = try context.spool.open(entry.record.spool, key: entry.record.key)
-            // Of what was recovered before, a damaged end is damage.
+            // For an already recovered draft, a damaged end is damage.
             if entry.state != .recovered { try file.dropUnfinishedEnd() }
             if file.size > 0 { try file.synchronise() }
             return .success(file.size)

@@ -4,8 +4,8 @@ import Cryptography
 import Glibc
 import Posix
 
-/// The folder with the drafts' bytes: one sealed file each, of a random name, its key in the journal.
-/// Removing the row makes what is left of the file on the disk unreadable. All calls block.
+/// The folder of the drafts' bytes: one sealed file each, with a random name and its key in the journal.
+/// Deleting the row makes remains on the disk unreadable. All calls block.
 final class Spool: Sendable {
     private let directory: OpenFile
 
@@ -30,20 +30,20 @@ final class Spool: Sendable {
         try SealedFile(file: file, key: key, fileID: Array(name.utf8), second: second) {
             () throws(SystemError) in
             let file = try self.openSecond(name, flags: O_CREAT)
-            // What lies in it shall not be lost with its name.
+            // The bytes must not be lost with the file's name.
             try self.directory.synchronise()
             return file
         }
     }
 
-    /// Where versions of blocks lie that must not overwrite what was synchronised.
+    /// File for new block versions that must not overwrite synchronised ones.
     private static func second(_ name: String) -> String { name + secondSuffix }
     private static let secondSuffix = ".second"
 
-    /// The names that a draft's bytes may have in the folder.
+    /// Possible file names of a draft's bytes.
     static func files(of name: String) -> [String] { [name, second(name)] }
 
-    /// The name of the file that one in the folder belongs to; mostly its own.
+    /// The name of the draft's first file for a file in the folder.
     static func first(of name: String) -> String {
         name.hasSuffix(secondSuffix) ? String(name.dropLast(secondSuffix.count)) : name
     }
@@ -52,8 +52,8 @@ final class Spool: Sendable {
         try OpenFile(Self.second(name), flags: O_RDWR | flags | chatfs_o_nofollow, in: directory)
     }
 
-    /// Notes at a file that its row is not to be trusted, where that cannot be written, or takes that back. Takes no
-    /// space on a full disk: it is a bit of its mode which means nothing else here. Durable.
+    /// Marks a file whose row is wrong and cannot be written, or removes the mark. Uses an otherwise unused
+    /// mode bit, so it needs no space on a full disk. Durable.
     func mark(_ name: String, _ isMarked: Bool) throws(SystemError) {
         let mode: mode_t = isMarked ? 0o700 : 0o600
         try check("mark a file") { fchmodat(directory.descriptor, name, mode, 0) }
@@ -66,21 +66,20 @@ final class Spool: Sendable {
             && status.st_mode & S_IXUSR != 0
     }
 
-    /// A file that is not there is as good as removed; one that cannot be removed is swept at the next
-    /// start.
+    /// Ignores missing files. A file that cannot be removed is deleted at the next start.
     func remove(_ name: String) {
         for name in [name, Self.second(name)] { unlinkat(directory.descriptor, name, 0) }
     }
 
-    /// Removes every file but those named.
+    /// Deletes all files except those named.
     func sweep(keeping kept: Set<String>) throws(SystemError) {
         try PrivateFolder.removeContents(of: directory, keeping: kept.union(kept.map(Self.second)))
     }
 
-    /// Makes the names in the folder durable.
+    /// Makes names in the folder durable.
     func synchronise() throws(SystemError) { try directory.synchronise() }
 
-    /// Bytes that an unprivileged writer can still get on this filesystem.
+    /// Free bytes for unprivileged writers on this filesystem.
     func availableBytes() throws(SystemError) -> UInt64 {
         try directory.availableBytes()
     }

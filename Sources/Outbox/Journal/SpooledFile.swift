@@ -3,10 +3,10 @@ import Cryptography
 import Glibc
 import Posix
 
-/// The sealed bytes of a draft in the spool, for who compares them with their key: also while another process has the
-/// outbox open, which may write into the file meanwhile. All calls block.
+/// The sealed bytes of a draft in the spool, for verification, also while another process has the outbox open
+/// and writes. All calls block.
 public struct SpooledFile: Sendable {
-    /// Its name in the spool; the file for second versions has `.second` behind it.
+    /// Name in the spool. The file for new block versions has the suffix `.second`.
     public let name: String
     /// Bytes of plaintext.
     public let size: UInt64
@@ -18,17 +18,17 @@ public struct SpooledFile: Sendable {
         (name, size, key) = (record.spool, record.size, record.key)
     }
 
-    /// Reads every block.
+    /// Reads and authenticates every block.
     /// - Parameters:
-    ///   - folder: of the spool, or one with second names of its files. Absolute.
-    ///   - read: told of every piece, how many bytes it has.
-    /// - Throws: `.notAuthentic` for a block that is not the one that was written, `.tooShort`, `.file`.
+    ///   - folder: The spool, or a folder with links to its files. Absolute.
+    ///   - read: Called with the number of bytes of each piece.
+    /// - Throws: `.notAuthentic` for a changed block, `.tooShort`, `.file`.
     public func examine(in folder: String, read: (UInt64) -> Void) throws(CryptographyError) {
         for attempt in 1...Self.attempts {
             do throws(CryptographyError) {
                 return try examineOnce(in: folder, read: read)
             } catch {
-                // Its writer may have changed the block just now.
+                // A writer may have changed the block just now.
                 guard error.code == .notAuthentic, attempt < Self.attempts else { throw error }
             }
         }

@@ -1,16 +1,16 @@
 import ChatCore
 
-/// What a refusal of the core means for a draft.
+/// The consequence of a core's refusal for a draft.
 struct DeliveryRefusal: Hashable, Sendable {
     enum Consequence: Hashable, Sendable {
-        /// Trying again without a change by somebody cannot help.
+        /// Permanent without a change by the user.
         case failed
-        /// The same, found out before the core was asked: it may have it from an earlier attempt.
+        /// Permanent, but found before the core was asked; the core may have the file from an earlier try.
         case unfit
-        /// Nobody knows whether the core has it.
+        /// The core may or may not have the file.
         case unsure
-        /// It may be taken later. `mayBeHandedOver`: whether the core may have it already, nil when this answer
-        /// says nothing about that.
+        /// Temporary. `mayBeHandedOver`: true if the core may have the file already; nil if this error is no
+        /// evidence.
         case retry(mayBeHandedOver: Bool?)
     }
 
@@ -26,7 +26,7 @@ struct DeliveryRefusal: Hashable, Sendable {
         self.init(Self.consequence(of: error.code), error.sentence)
     }
 
-    /// Of what failed before the core was asked: that says nothing about earlier attempts.
+    /// For errors before the core was asked, which are no evidence about earlier tries.
     init(beforehand error: ChatError) {
         let consequence: Consequence =
             switch Self.consequence(of: error.code) {
@@ -43,11 +43,11 @@ struct DeliveryRefusal: Hashable, Sendable {
             .alreadyReceiving, .nameTaken, .invalidCommand, .wrongVersion:
             .failed
         case .profileInUse: .retry(mayBeHandedOver: nil)
-        // It may have failed after it had taken the file, or could not be asked whether it has.
+        // The core may have failed after taking the file, or could not be asked.
         case .sendingUndecided, .storage, .internalError: .retry(mayBeHandedOver: true)
         case .file(let kind):
             switch kind {
-            // It looked at the file and said no.
+            // The core examined and refused the file.
             case .unreachable, .timedOut, .noSpace, .relayFull, .noRelay, .notApproved:
                 .retry(mayBeHandedOver: false)
             case .expired, .neverUploaded, .cancelledBySender, .blocked, .damaged, .tooLarge, .other: .failed

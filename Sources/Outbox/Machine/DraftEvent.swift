@@ -1,22 +1,22 @@
 import Base
 import ChatCore
 
-/// What happens to a draft.
+/// Events of a draft.
 enum DraftEvent: Sendable {
-    // Its users.
+    // Events of users.
     case opened(DraftAccess)
-    /// Bytes are about to be written through an opening, by a thread (0 when the kernel does not say which).
+    /// A write through a handle starts, by a thread (0 if unknown).
     case writeBegins(opening: Int, thread: Int32)
-    /// Its length is about to be set, through an opening, or by its name (nil).
+    /// A truncation starts, through a handle, or by name (nil).
     case truncationBegins(to: UInt64, opening: Int?, thread: Int32)
     case wrote(size: UInt64, at: Timestamp)
     case truncated(size: UInt64, at: Timestamp)
-    /// A write or truncation did not get all in; `size` is what is there.
+    /// A write or truncation failed; `size` is the length now.
     case writeFailed(size: UInt64)
-    /// A descriptor of an opening is closed. `sequence`: the next number in the order of closes.
+    /// A descriptor of a handle is closed. `sequence`: the next number in the order of closes.
     case flushed(opening: Int, DescriptorClose, sequence: Int64)
     case released(DraftOpening, sequence: Int64)
-    /// While it is written it is known already that it may be unfinished.
+    /// Evidence that the draft may be unfinished, found while it is written.
     case doubted(HoldReason)
     /// The spool file and its name are durable.
     case synchronised
@@ -27,33 +27,33 @@ enum DraftEvent: Sendable {
     case replaced
     case removed
     case retryRequested
-    /// Its user wants what was recovered to be sent, in its chat, under this name.
+    /// The user sends a recovered draft, in its chat, under this name.
     case returned([UInt8])
 
-    // The outbox.
-    /// The outbox goes on with what it found in its journal.
+    // Events of the outbox.
+    /// The outbox starts with a draft from its journal.
     case started
-    /// With what follows from the evidence.
+    /// The quiet time ended, with the verdict of the evidence.
     case quietTimeOver(period: Int, DraftCompletion.Verdict = .finished)
     case staged(attempt: Int, StagedFile)
     case stagingFailed(attempt: Int, OutboxError)
-    /// It is first in the delivery queue of its chat.
+    /// The draft is first in its chat's delivery queue.
     case deliveryBegins
     case accepted(ItemID)
     case refused(DeliveryRefusal)
     case backoffOver
-    /// It was removed, and the core has nothing of it, or no more.
+    /// It was removed, and the core has no item of it, or no longer.
     case takenBack
-    /// Its node has been noted as the item's.
+    /// Its node was recorded as the item's.
     case acknowledged
-    /// An hour has passed: what was left alone for long enough goes.
+    /// Hourly check for expired drafts.
     case aged
 }
 
-/// What a transition depends on besides the draft.
+/// Inputs of a transition besides the draft.
 struct Moment: Sendable {
-    /// Seconds of `Uptime`.
+    /// `Uptime` in seconds.
     var uptime: Int64
-    /// Which boot of the machine this is.
+    /// Boot id of the machine.
     var boot: String
 }

@@ -1,21 +1,21 @@
 import Base
 
-// What becomes of a draft that stays here and that nobody touches, and the sentence that says so.
+// Expiry of local drafts that stay untouched, and the sentence about it.
 extension DraftMachine {
-    /// Seconds of `Uptime` for which it is kept.
+    /// Retention in seconds of `Uptime`.
     static let retention: Int64 = 7 * 86_400
 
-    /// What becomes of it when it is left alone; nil for what will be sent, or is kept.
+    /// The expiry of an untouched draft; nil if it will be sent or is kept.
     var expiry: Expiry? {
         switch phase {
         case .written, .quiet, .local:
             if record.gap != nil || record.isPart {
                 .recovery
             } else if record.hold != nil {
-                // One that waits for its program stays.
+                // A draft that waits for its program stays.
                 phase == .local ? .recovery : nil
             } else if record.reasonToStay != nil {
-                // What has bytes may be the only copy.
+                // A draft with bytes may be the only copy.
                 record.size == 0 ? .removal : .recovery
             } else {
                 nil
@@ -24,12 +24,12 @@ extension DraftMachine {
         }
     }
 
-    /// What is due now. Nil for one that somebody has open.
+    /// The expiry that is due; nil for an open draft.
     func dueExpiry(at uptime: Int64) -> Expiry? {
         isOpen || uptime - record.touched < Self.retention ? nil : expiry
     }
 
-    /// Why it is not sent, and when it will go.
+    /// The reason why it is not sent, and the time until its expiry.
     func problem(at uptime: Int64) -> String? {
         guard let problem = record.problem, let expiry else { return record.problem }
         let left = max(1, (Self.retention - (uptime - record.touched) + 86_399) / 86_400)
@@ -40,7 +40,7 @@ extension DraftMachine {
         }
     }
 
-    /// All that users see of it.
+    /// The draft as users see it.
     func snapshot(at uptime: Int64) -> DraftSnapshot {
         DraftSnapshot(
             name: record.name, size: record.size, modified: record.modified, caption: record.caption,

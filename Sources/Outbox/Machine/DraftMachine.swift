@@ -1,45 +1,45 @@
 import Base
 import ChatCore
 
-/// Everything that decides what becomes of a draft: a value without input or output. Each event changes it and says
-/// what its driver does about that; events that come too late change nothing, events that no driver may bring in
-/// this state are `impossible`. The table of all transitions is in `docs/dev/draft-states.md`, and performed by
-/// `DraftTableTests`. One large type, since every event must see the phase; who writes (`DraftWriters`), what its row holds
-/// (`DraftRecord`) and what is known about handing it over (`Delivery`) have types of their own.
+/// The state machine of a draft, a value without I/O. Each event changes the state and returns the driver's
+/// work. Late events change nothing; events that no driver may send in a state are `impossible`.
+/// `docs/dev/draft-states.md` has the table of transitions, which `DraftTableTests` performs. The type is
+/// large because every event needs the phase; writers (`DraftWriters`), row (`DraftRecord`) and delivery
+/// (`Delivery`) have types of their own.
 struct DraftMachine: Equatable, Sendable {
     private(set) var record: DraftRecord
     private(set) var phase: DraftPhase
     private(set) var writers = DraftWriters()
-    /// The attempt in which the row's hold was decided.
+    /// The attempt for which `record.hold` was decided.
     private var heldAttempt = -1
     private(set) var readers = 0
-    /// Number of the last quiet time, and of the last attempt to stage: only what these end is not stale.
+    /// Numbers of the last quiet time and of the last staging; results of earlier ones are stale.
     private var period = 0
     private var attempt = 0
 
-    /// A draft that is made, open for its maker (`DraftOpening.ofItsMaker`).
+    /// A new draft, open for its creator (`DraftOpening.ofItsMaker`).
     init(creating record: DraftRecord) {
         self.record = record
         phase = .writing
         _ = writers.open()
     }
 
-    /// One of an earlier process, see `DraftRestoration`.
+    /// A draft of an earlier process, see `DraftRestoration`.
     init(restoring record: DraftRecord, _ stored: StoredState) {
         self.record = record
         phase = DraftPhase(restoring: stored)
     }
 
-    // MARK: - What it is
+    // MARK: - Properties
 
     var state: DraftState { phase.state }
     var isOpen: Bool { !writers.isEmpty || readers > 0 }
     var isRemoved: Bool { state == .removed }
 
-    /// Its bytes may change at this moment.
+    /// True if the bytes may change now.
     var acceptsWrites: Bool { !writers.isEmpty && state.isEditable }
 
-    /// Nothing has been queued of it yet, and nobody is copying it.
+    /// True before the draft is copied or queued.
     var isBeforeStaging: Bool {
         switch phase {
         case .writing, .written, .quiet, .local: true
@@ -47,8 +47,7 @@ struct DraftMachine: Equatable, Sendable {
         }
     }
 
-    /// Closed and complete, and not with the core as far as is known: what was cut off while it was being handed over,
-    /// too.
+    /// True if it is closed and complete but not sent as far as known, including interrupted deliveries.
     var isWaiting: Bool {
         switch phase {
         case .quiet: record.reasonToStay == nil
@@ -59,10 +58,10 @@ struct DraftMachine: Equatable, Sendable {
 
     func isStaging(_ attempt: Int) -> Bool { phase == .staging(attempt: attempt) }
 
-    /// Its row holds what users may change of it.
+    /// True if the row holds the fields that users may change.
     private var isStored: Bool { phase.stored != nil && !isRemoved }
 
-    /// It has a place in the delivery queue, to be handed over or taken back.
+    /// True if it has a place in the delivery queue, for delivery or withdrawal.
     private var isDeliverable: Bool {
         switch phase {
         case .queued: true
@@ -71,7 +70,7 @@ struct DraftMachine: Equatable, Sendable {
         }
     }
 
-    /// The row says what it says also after this event, whatever the transition is.
+    /// Returns true if the row stays the same after this event in any transition.
     func changesNoRow(_ event: DraftEvent) -> Bool {
         switch event {
         case .writeBegins, .truncationBegins, .writeFailed: phase != .written
@@ -82,8 +81,9 @@ struct DraftMachine: Equatable, Sendable {
 
     // MARK: - Events
 
-    /// - Parameter moment: asked for only where it matters: not for a write.
-    /// - Throws: `DraftRefusal`; then nothing has changed.
+    /// Applies an event.
+    /// - Parameter moment: Evaluated only if needed, which excludes writes.
+    /// - Throws: `DraftRefusal`; the draft is then unchanged.
     mutating func apply(
         _ event: DraftEvent, at moment: @autoclosure () -> Moment
     ) throws(DraftRefusal) -> DraftTransition {
@@ -121,7 +121,7 @@ struct DraftMachine: Equatable, Sendable {
         case .renamed(let name): return try rename(to: name, moment())
         case .replaced:
             guard state == .draft else { throw .notPermitted }
-            // Its bytes go next: a power cut must not bring back its row without them.
+            // Its bytes are deleted next, so a power cut must not restore its row.
             return vanish(row: .delete(isDurable: record.isDurable))
         case .removed: return try remove()
         case .retryRequested: return retry(moment())
@@ -142,12 +142,12 @@ struct DraftMachine: Equatable, Sendable {
         }
     }
 
-    // MARK: - Openings
+    // MARK: - Handles
 
     private mutating func openForReading() -> DraftTransition {
         readers += 1
         var transition = DraftTransition(reply: .opened(DraftOpening(.reading, 0)))
-        // Somebody looks at it before it is copied: the quiet time begins anew.
+        // Opening it before it is copied restarts the quiet time.
         if case .quiet = phase, record.reasonToStay == nil { transition.effects = [beginQuietTime()] }
         return transition
     }
@@ -166,7 +166,7 @@ struct DraftMachine: Equatable, Sendable {
         return transition
     }
 
-    /// A writer comes back: nothing of what was queued may be sent, also after a power cut.
+    /// A writer returns, so the queued version must not be sent, even after a power cut.
     private mutating func becomeDraft() -> DraftTransition {
         var transition = DraftTransition(effects: [.cancelQuietTime, .leaveDelivery])
         let staged = phase.staged
@@ -192,8 +192,7 @@ struct DraftMachine: Equatable, Sendable {
             return transition
         }
         guard close == .killed else { return DraftTransition() }
-        // Its entry says so at once: others may have it open for long. A row that says that it is complete is not to be
-        // trusted any more.
+        // Reported at once, because other handles may stay open. The row no longer counts as complete.
         record.problem = record.problemOfStaying
         let row: RowChange = phase == .written ? .saveOrMark(isDurable: record.isDurable) : .saveIfPossible
         return DraftTransition(row: row, effects: [.announce])
@@ -211,7 +210,7 @@ struct DraftMachine: Equatable, Sendable {
             guard writers.openings[opening.number] != nil else { throw .impossible }
             writers.close(opening.number)
             if writers.isEmpty, phase == .writing || phase == .written {
-                // Its place is that of its last flush, where there was one.
+                // The place in the queue is that of the last flush, if there was one.
                 if phase == .writing { record.sequence = sequence }
                 transition = settle(moment)
             }
@@ -222,8 +221,7 @@ struct DraftMachine: Equatable, Sendable {
 
     // MARK: - Bytes
 
-    /// Before bytes change, the row says no longer that they are complete. A power cut must not bring back a
-    /// row that would send what is written now.
+    /// Marks the row incomplete before bytes change. A power cut must not restore a row that would send them.
     private mutating func becomeUnfinished() -> DraftTransition {
         guard phase == .written else { return DraftTransition() }
         phase = .writing
@@ -232,7 +230,7 @@ struct DraftMachine: Equatable, Sendable {
 
     private mutating func failWrite(size: UInt64) -> DraftTransition {
         var transition = DraftTransition(effects: [.discardEarlyCopy])
-        // Not even that it began could be noted: the row still says that it is complete.
+        // Not even the start of the write was recorded, so the row still says complete.
         if phase == .written {
             phase = .writing
             transition.row = .saveOrMark(isDurable: record.isDurable)
@@ -257,7 +255,7 @@ struct DraftMachine: Equatable, Sendable {
         let old = record.size
         var transition = try change(size: size, at: time)
         if size < old { transition.effects.append(.discardEarlyCopy) }
-        // Emptied, it can be written anew from the start.
+        // An empty draft can be rewritten from the start.
         if size == 0 {
             record.gap = nil
             record.hold = nil
@@ -274,13 +272,13 @@ struct DraftMachine: Equatable, Sendable {
 
     // MARK: - Closed
 
-    /// What is there is all that its writers meant to write, as far as can be known.
+    /// Marks the bytes as complete as far as known.
     private mutating func becomeComplete(_ moment: Moment) -> DraftTransition {
         var transition = DraftTransition()
         let problem = record.problem
         record.problem = record.problemOfStaying
         if problem != record.problem { transition.effects = [.announce] }
-        // Noted by a flush a moment ago, as a rule.
+        // Usually recorded by the flush just before.
         if phase == .writing || problem != record.problem || record.touched != moment.uptime {
             record.boot = moment.boot
             record.touched = moment.uptime
@@ -289,7 +287,7 @@ struct DraftMachine: Equatable, Sendable {
         return transition
     }
 
-    /// Nobody writes it any longer: the quiet time begins, with a place in the queue for what will be sent.
+    /// Starts the quiet time after the last writer, with a place in the queue if the draft will be sent.
     private mutating func settle(_ moment: Moment) -> DraftTransition {
         var transition = becomeComplete(moment)
         transition.effects += waitForQuiet()
@@ -313,11 +311,11 @@ struct DraftMachine: Equatable, Sendable {
         guard phase == .quiet(period: period) else { return DraftTransition() }
         var transition = DraftTransition()
         switch verdict {
-        // It stays whatever they did; a new name makes it another question.
+        // Local regardless of the evidence, until a rename.
         case _ where record.reasonByItself != nil && !record.isPart: break
         case .finished: transition = hold(nil)
         case .held(let reason): transition = hold(reason)
-        // The folder that a part is in has a time of its own to rest.
+        // The folder of a part has its own quiet time.
         case .waits where record.isPart: transition = hold(nil)
         case .waits(let reason, let limit):
             transition = hold(reason)
@@ -341,7 +339,7 @@ struct DraftMachine: Equatable, Sendable {
         return transition
     }
 
-    /// Why it is not sent is another reason, or none.
+    /// Changes the reason why it is not sent.
     private mutating func hold(_ reason: HoldReason?) -> DraftTransition {
         heldAttempt = writers.attempt
         guard record.hold != reason else { return DraftTransition() }
@@ -350,7 +348,7 @@ struct DraftMachine: Equatable, Sendable {
         return DraftTransition(row: .saveIfPossible, effects: [.announce])
     }
 
-    /// Its entry says so at once: others may have it open for long. The row does when it calls the draft complete.
+    /// Reported at once, because other handles may stay open. The row follows when it says complete.
     private mutating func doubt(_ reason: HoldReason) -> DraftTransition {
         guard phase == .writing || phase == .written, !record.isPart || !reason.isOfRunningProgram else {
             return DraftTransition()
@@ -409,7 +407,7 @@ struct DraftMachine: Equatable, Sendable {
         case .sending(let delivery):
             phase = .sent(item)
             record.problem = nil
-            // After a crash before that, it is handed over once more, and the core answers the same item.
+            // After a crash before this row, the core returns the same item for a repeated delivery.
             return DraftTransition(
                 row: .saveIfPossible, effects: [.removeStaged(delivery.staged)], reply: .becameItem)
         case .withdrawn(let withdrawal):
@@ -427,7 +425,7 @@ struct DraftMachine: Equatable, Sendable {
             case .unsure: phase = .unsure(delivery.staged)
             case .failed: phase = .failed(delivery.staged)
             case .unfit where !delivery.mayBeHandedOver: phase = .failed(delivery.staged)
-            // A failed one could be written anew, and the core would answer that with the item of the old content.
+            // If it became `failed` and were rewritten, the core would return the item of the old content.
             case .unfit: transition.reply = postpone(delivery, mayBeHandedOver: nil)
             case .retry(let mayBeHandedOver):
                 transition.reply = postpone(delivery, mayBeHandedOver: mayBeHandedOver)
@@ -438,7 +436,7 @@ struct DraftMachine: Equatable, Sendable {
         }
     }
 
-    /// - Parameter mayBeHandedOver: nil: as it was before this try.
+    /// - Parameter mayBeHandedOver: Nil keeps the value of before this try.
     private mutating func postpone(_ delivery: Delivery, mayBeHandedOver: Bool?) -> DraftReply {
         var delivery = delivery
         delivery.tries += 1
@@ -447,13 +445,13 @@ struct DraftMachine: Equatable, Sendable {
         return .retryDelivery(tries: delivery.tries)
     }
 
-    // MARK: - Taking back
+    // MARK: - Withdrawal
 
-    /// The core said no to what was removed meanwhile, or could not be asked what it has of it.
+    /// Handles a refusal for a draft that was removed meanwhile, or a failed query for its item.
     private mutating func refuse(_ refusal: DeliveryRefusal, _ withdrawal: Withdrawal) -> DraftTransition {
         let effects = endHandingOver(withdrawal)
         switch refusal.consequence {
-        // It has nothing; or nobody can know, and there is nothing that could be deleted.
+        // The core has no item, or its state is unknown and no item can be deleted.
         case .failed, .unsure, .retry(mayBeHandedOver: false): return removeWithdrawn(effects)
         case .unfit, .retry:
             let tries = withdrawal.tries + 1
@@ -462,7 +460,7 @@ struct DraftMachine: Equatable, Sendable {
         }
     }
 
-    /// The core has answered: what it was given is its own, or worthless.
+    /// The core answered, so the staged file is its own or useless.
     private mutating func endHandingOver(_ withdrawal: Withdrawal) -> [DraftEffect] {
         phase = .withdrawn(Withdrawal(tries: withdrawal.tries))
         return withdrawal.staged.map { [.removeStaged($0)] } ?? []
@@ -473,13 +471,13 @@ struct DraftMachine: Equatable, Sendable {
         return removeWithdrawn(endHandingOver(withdrawal))
     }
 
-    /// A row that a power cut brings back only has the core asked once more.
+    /// If a power cut restores the row, the core is only asked again.
     private mutating func removeWithdrawn(_ effects: [DraftEffect]) -> DraftTransition {
         phase = .removed
         return DraftTransition(row: .delete(isDurable: false), effects: effects)
     }
 
-    // MARK: - Noted
+    // MARK: - Acknowledgement
 
     private mutating func acknowledge() -> DraftTransition {
         guard case .sent(let item) = phase else { return DraftTransition() }
@@ -488,14 +486,14 @@ struct DraftMachine: Equatable, Sendable {
             row: .delete(isDurable: false), effects: [.removeBytes], reply: .forgotten)
     }
 
-    // MARK: - Its user
+    // MARK: - User events
 
     private mutating func rename(to name: [UInt8], _ moment: Moment) throws(DraftRefusal) -> DraftTransition {
         guard state == .draft else { throw .notPermitted }
         record.name = name
         record.touched = moment.uptime
         if case .refusedRename = record.hold { record.hold = nil }
-        // A copy that is being made has the old name.
+        // A running copy has the old name.
         var transition = writers.isEmpty ? settle(moment) : DraftTransition()
         transition.row = .save(isDurable: false)
         return transition
@@ -510,12 +508,12 @@ struct DraftMachine: Equatable, Sendable {
             return withdraw(Withdrawal(), effects: [.removeStaged(delivery.staged)])
         case .sending(let delivery): return withdraw(Withdrawal(staged: delivery.staged), effects: [])
         case .queued, .failed, .unsure:
-            // A power cut must not bring back a row that sends it after all.
+            // A power cut must not restore a row that would send it.
             return vanish(row: .delete(isDurable: true))
         }
     }
 
-    /// The core may have it: its row stays until that was taken back.
+    /// Keeps the row until the core's possible item is withdrawn.
     private mutating func withdraw(_ withdrawal: Withdrawal, effects: [DraftEffect]) -> DraftTransition {
         phase = .withdrawn(withdrawal)
         let place = isDeliverable ? DraftEffect.enqueueDelivery(sequence: record.sequence) : .leaveDelivery
@@ -525,7 +523,7 @@ struct DraftMachine: Equatable, Sendable {
             reply: .forgotten)
     }
 
-    /// As if it had never been, as far as that is still possible.
+    /// Removes the draft with all its files.
     private mutating func vanish(row: RowChange) -> DraftTransition {
         var effects: [DraftEffect] = [
             .discardEarlyCopy, .cancelQuietTime, .leaveDelivery, .removeBytesIfUnused,
@@ -556,7 +554,7 @@ struct DraftMachine: Equatable, Sendable {
         }
     }
 
-    /// What was recovered is wanted as it is, in the chat that it came from.
+    /// Sends a recovered draft as it is, in its chat.
     private mutating func comeBack(as name: [UInt8], _ moment: Moment) throws(DraftRefusal) -> DraftTransition
     {
         guard phase == .recovered else { throw .notPermitted }

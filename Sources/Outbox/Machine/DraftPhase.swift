@@ -1,74 +1,72 @@
 import ChatCore
 
-/// The state of a draft: the one place where it is kept. What the journal stores (`stored`) and what users see
-/// (`state`) are projections. `docs/dev/draft-states.md` lists the transitions.
+/// The state of a draft. The journal's state (`stored`) and the users' (`state`) are projections of it.
+/// `docs/dev/draft-states.md` lists the transitions.
 enum DraftPhase: Hashable, Sendable {
-    /// Open for writing; its row says that bytes may be missing.
+    /// Open for writing; the row says that bytes may be missing.
     case writing
-    /// Open for writing; its row says that it is complete: every descriptor was closed once since the last write.
+    /// Open for writing; the row says complete, because each handle was closed once since its last write.
     case written
-    /// Nobody writes it. The quiet time runs, or staging failed and is tried again; `period` tells which timer
-    /// may end it.
+    /// Without a writer. The quiet time runs, or staging is retried; only the timer of `period` may end it.
     case quiet(period: Int)
-    /// Closed and quiet, and not sent by itself: `DraftRecord.reasonToStay`.
+    /// Closed and quiet, but not sent automatically (`DraftRecord.reasonToStay`).
     case local
-    /// Being copied into a CryptoFile. What changes it meanwhile makes that copy worthless.
+    /// Being copied into a CryptoFile. Changes make the copy useless.
     case staging(attempt: Int)
-    /// Durable and complete, waits in the delivery queue or for the next try.
+    /// Durable and complete; in the delivery queue or waiting for a retry.
     case queued(Delivery)
-    /// The core may have it at any moment from now on.
+    /// Being handed over; the core may have it.
     case sending(Delivery)
-    /// The core has it, and nobody has noted yet which item it is.
+    /// The core has it; the item's node is not yet recorded.
     case sent(ItemID)
-    /// The item has taken its place; row and bytes are gone.
+    /// The item has taken its place; row and bytes are deleted.
     case acknowledged(ItemID)
-    /// The core refused it for good.
+    /// The core refused it permanently.
     case failed(StagedFile)
-    /// It cannot be known whether the core has it.
+    /// The core may or may not have it.
     case unsure(StagedFile)
-    /// Left over from a process that died, or incomplete and left alone: never sent.
+    /// Left by a process that died, or incomplete and untouched; never sent automatically.
     case recovered
-    /// Removed when the core may have it: what it has is taken back, also by the next process.
+    /// Removed when the core might have it; the core's item is withdrawn, by the next process if necessary.
     case withdrawn(Withdrawal)
-    /// Removed or replaced; its bytes go with the last who uses them.
+    /// Removed or replaced; its bytes are deleted after the last use.
     case removed
 }
 
-/// What is known about handing a staged draft to the core.
+/// State of the delivery of a staged draft.
 struct Delivery: Hashable, Sendable {
     var staged: StagedFile
-    /// The user said that it is to be sent though it may have been sent before.
+    /// The user confirmed sending although it may have been sent before.
     var isConfirmed = false
-    /// An attempt was cut off by the end of the process, or ended without a clear answer: the core would answer a
-    /// new content with the item of the old one.
+    /// An earlier try was interrupted or had no clear result. The core would return the old item for new
+    /// content.
     var mayBeHandedOver = false
-    /// Tries that failed since it was queued.
+    /// Failed tries since it was queued.
     var tries = 0
 }
 
-/// What is known about taking back what the core may have.
+/// State of the withdrawal of a possible item.
 struct Withdrawal: Hashable, Sendable {
-    /// What the core is being given at this moment: nothing is asked before it has answered.
+    /// The file in a running delivery. The core is asked only after that has ended.
     var staged: StagedFile?
-    /// Tries to take it back that failed.
+    /// Failed tries to withdraw.
     var tries = 0
 }
 
-// MARK: - What is stored
+// MARK: - Stored state
 
 /// State of a row of the journal.
 enum StoredState: Hashable, Sendable {
-    /// Somebody is in the middle of writing.
+    /// A write may be in progress.
     case open
-    /// What is there is complete, as far as can be known: nobody has it open for writing, or all who have
-    /// closed a descriptor since they wrote last.
+    /// Complete as far as known: no writer, or each handle was closed since its last write.
     case closed
     case queued(StagedFile, isConfirmed: Bool)
     case sent(ItemID)
     case failed(StagedFile)
     case unsure(StagedFile)
     case recovered
-    /// Removed, and perhaps still with the core.
+    /// Removed, and the core may still have it.
     case withdrawn
 
     var staged: StagedFile? {
@@ -80,7 +78,7 @@ enum StoredState: Hashable, Sendable {
 }
 
 extension DraftPhase {
-    /// What its row says, nil when it has none.
+    /// State of the row; nil without a row.
     var stored: StoredState? {
         switch self {
         case .writing: .open
@@ -96,13 +94,13 @@ extension DraftPhase {
         }
     }
 
-    /// The phase in which a new process finds a draft whose row it trusts.
+    /// The phase of a draft restored from a trusted row.
     init(restoring stored: StoredState) {
         switch stored {
         case .open, .recovered: self = .recovered
         case .closed: self = .quiet(period: 0)
         case .queued(let staged, let isConfirmed):
-            // The process before may have handed it over and died before it noted that.
+            // The earlier process may have handed it over without recording that.
             self = .queued(Delivery(staged: staged, isConfirmed: isConfirmed, mayBeHandedOver: true))
         case .sent(let item): self = .sent(item)
         case .failed(let staged): self = .failed(staged)
@@ -111,7 +109,7 @@ extension DraftPhase {
         }
     }
 
-    /// The CryptoFile that lies in the staging folder for it.
+    /// The CryptoFile in the staging folder.
     var staged: StagedFile? {
         switch self {
         case .queued(let delivery), .sending(let delivery): delivery.staged
@@ -122,7 +120,7 @@ extension DraftPhase {
     }
 }
 
-// MARK: - What users see
+// MARK: - State for users
 
 extension DraftPhase {
     var state: DraftState {

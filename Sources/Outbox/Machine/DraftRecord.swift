@@ -1,58 +1,58 @@
 import Base
 import ChatCore
 
-/// What the outbox keeps of a draft, but for its state: the columns of its row.
+/// The columns of a draft's row, except its state.
 struct DraftRecord: Hashable, Sendable {
     var id: Int64 = 0
     var chat: ChatReference
     var name: [UInt8]
-    /// Name of its file in the spool, and the key that seals it.
+    /// Name of the spool file, and its sealing key.
     var spool: String
     var key: [UInt8]
-    /// The mark by which the core recognises a repeated send.
+    /// The message id by which the core recognises a repeated send.
     var message: String
     /// Length of the plaintext in bytes.
     var size: UInt64 = 0
-    /// What the writer set, else the time of the last write.
+    /// The time set by the writer, or of the last write.
     var modified: Timestamp
     var caption: String = ""
-    /// Why something is missing in it; nil when nothing is.
+    /// The reason why bytes are missing; nil if complete.
     var gap: Gap?
-    /// Why it may be unfinished, as far as that was decided; what lacks something has a gap.
+    /// The decided reason why it may be unfinished. Missing bytes have a `gap` instead.
     var hold: HoldReason?
-    /// The user has asked for it as it is: nothing holds it back until it is written again.
+    /// The user wants it as it is; no hold applies until the next write.
     var isWanted = false
-    /// Its spool file has been synchronised since its last write.
+    /// The spool file was synchronised since its last write.
     var isDurable = false
-    /// The boot of the machine in which it was closed.
+    /// Boot id at the last close.
     var boot: String = ""
-    /// When it was last closed or renamed, in seconds of `Uptime`; what stays local goes some time after.
+    /// `Uptime` in seconds at the last close or rename; local drafts expire some time after.
     var touched: Int64
-    /// Counts last closes: in this order the drafts of a chat are sent.
+    /// Number of the last close, the order of delivery in a chat.
     var sequence: Int64 = 0
-    /// Why it is not sent, for its user.
+    /// The reason for the user why it is not sent.
     var problem: String?
 
-    /// Why something is missing in a draft. Numbers of the column `broken`.
+    /// The reason why bytes are missing. Values of the column `broken`.
     enum Gap: Int64, CaseIterable, Sendable {
         /// A write failed.
         case failedWrite = 1
-        /// Who wrote it was killed.
+        /// The writer was killed.
         case killedWriter = 2
     }
 
-    /// The name that the recipients see.
+    /// The name for recipients.
     var sentName: String {
         SafeFileName.make(from: String(decoding: name, as: UTF8.self)) ?? "file-\(id)"
     }
 
-    /// It is a part of a folder, or the archive that is being made of one.
+    /// True for a part of a folder, and for a folder's archive while it is created.
     var isPart: Bool { PartPath.matches(name) }
 
-    /// What its user is told of that: of a part that lacks nothing its folder has it.
+    /// The reason to stay as the user sees it. A complete part has none; its folder has it.
     var problemOfStaying: String? { isPart && gap == nil && hold == nil ? nil : reasonToStay }
 
-    /// Why it lies among what is recovered, once it was left alone.
+    /// The reason why an untouched draft is among the recovered files.
     var problemOnceRecovered: String? {
         guard gap == nil, hold == nil, !isPart else { return problem }
         return
@@ -60,23 +60,23 @@ struct DraftRecord: Hashable, Sendable {
             + "stays until you remove it. Use chatfs retry to send it."
     }
 
-    /// It would be sent if it were known to be finished.
+    /// True if it would be sent if it were known to be finished.
     var isHeld: Bool { gap == .killedWriter || hold != nil && reasonByItself == nil }
 
-    /// It is worth a word on the desktop: not what a program keeps for itself.
+    /// True if the desktop should report it; false for a program's own files.
     var isWorthTelling: Bool {
         isHeld && hold?.isOfProgramsOwnFile != true && !TemporaryName.matches(name) && !isPart
     }
 
-    /// Its user may ask for it as it is.
+    /// True if the user may send it as it is.
     var canBeWanted: Bool { gap != .failedWrite && (isHeld || isLocalByName && size > 0) }
 
     private var isLocalByName: Bool { !isWanted && !isPart && TemporaryName.matches(name) }
 
-    /// Why it is not sent by itself once it is closed, nil when it is.
+    /// The reason why it is not sent automatically after its close; nil if it is sent.
     var reasonToStay: String? { reasonByItself ?? hold?.sentence }
 
-    /// The same without what is known of its writers.
+    /// The reason without evidence about writers.
     var reasonByItself: String? {
         switch gap {
         case .failedWrite:

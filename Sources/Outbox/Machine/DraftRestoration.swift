@@ -1,17 +1,16 @@
 import Base
 
-/// What a new process makes of a row that an earlier one left: the event "the process died", for one draft.
+/// Restores one draft from a row of an earlier process, as the event "the process died".
 enum DraftRestoration {
     case kept(DraftMachine)
-    /// It was being written: its row is to say that it is recovered now.
+    /// It was open; the row must become `recovered`.
     case recovered(DraftMachine, Journal.Entry)
-    /// Nothing is left of it.
+    /// No bytes are left.
     case dropped
 
     /// - Parameters:
-    ///   - moment: of the new process.
-    ///   - spooled: how many bytes its spool file has, durable from then on; 0 when there surely is none. Asked
-    ///     only for what cannot be trusted.
+    ///   - moment: The time of the new process.
+    ///   - spooled: Returns the durable bytes of the spool file, 0 only if there is none. Called only for untrusted rows.
     init(of entry: Journal.Entry, at moment: Moment, spooled: () -> Result<UInt64, OutboxError>) {
         var record = entry.record
         switch entry.state {
@@ -35,7 +34,7 @@ enum DraftRestoration {
                 self = .recovered(
                     DraftMachine(restoring: record, .recovered), Journal.Entry(record, .recovered))
             case .failure(let error):
-                // Its row stays as it is: the next start looks again.
+                // The row stays, so the next start checks again.
                 record.problem =
                     "This file was still being written when ChatFS stopped, and cannot be read at present: "
                     + error.sentence

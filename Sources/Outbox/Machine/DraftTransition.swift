@@ -1,90 +1,89 @@
 import ChatCore
 
-/// What a driver does for an event, in this order: write the row, let others see the new state, perform the effects.
+/// The driver's work for an event, in this order: write the row, publish the new state, perform the effects.
 struct DraftTransition: Equatable, Sendable {
     var row: RowChange?
     var effects: [DraftEffect] = []
     var reply = DraftReply.none
 }
 
-/// What becomes of the row of the journal before anybody sees the new state.
+/// The journal write to make before publishing the new state.
 enum RowChange: Hashable, Sendable {
-    /// Where it fails, nothing has happened, and who brought the event gets the error.
+    /// On failure the draft stays unchanged and the caller gets the error.
     case save(isDurable: Bool)
-    /// Where it fails, only a later crash undoes it: that is logged.
+    /// On failure the error is logged; only a later crash undoes the change.
     case saveIfPossible
-    /// Where it fails, the spool file is marked instead (`Spool.mark`): it says to the next process that the row is
-    /// not to be trusted.
+    /// On failure the spool file is marked (`Spool.mark`), so that the next process does not trust the row.
     case saveOrMark(isDurable: Bool)
-    /// As `save`.
+    /// Like `save`.
     case delete(isDurable: Bool)
 }
 
-/// What is done after the new state is there, under the draft's mutex.
+/// Work after the new state is published, with the draft's mutex held.
 enum DraftEffect: Hashable, Sendable {
     case startQuietTime(period: Int)
     case cancelQuietTime
-    /// Its quiet time is over, and its writers are waited for: the same period ends when one has ended, or after this
-    /// time.
+    /// The quiet time is over, and writers are awaited. The same period ends with the first exit or after
+    /// `limit`.
     case waitForWriters(period: Int, limit: Duration)
-    /// Takes a place in the delivery queue: others behind it wait until it is ready or leaves.
+    /// Reserves a place in the delivery queue. Drafts behind it wait until it is ready or removed.
     case reserveDelivery(sequence: Int64)
     case enqueueDelivery(sequence: Int64)
     case leaveDelivery
-    /// What was copied along with the writer is worthless.
+    /// The early copy is useless.
     case discardEarlyCopy
-    /// It is empty, so it may be written in order once more.
+    /// The draft is empty and may be written in order again.
     case restartEarlyCopy
     case removeStaged(StagedFile)
-    /// The spool file goes, once nobody uses it.
+    /// Delete the spool file after its last use.
     case removeBytesIfUnused
-    /// The spool file goes; who has it open reads on.
+    /// Delete the spool file; open handles can still read.
     case removeBytes
-    /// Others are told that its state or problem is another one.
+    /// Report that state or problem changed.
     case announce
 }
 
-/// What the one who brought an event does next.
+/// The caller's next step after an event.
 enum DraftReply: Hashable, Sendable {
     case none
     case opened(DraftOpening)
-    /// Copy it, then say `staged` or `stagingFailed`.
+    /// Copy it, then send `staged` or `stagingFailed`.
     case stage(attempt: Int)
-    /// It stays here for days: synchronise it.
+    /// Synchronise it, because it stays for days.
     case makeDurable
-    /// Say `quietTimeOver` with this period some time later.
+    /// Send `quietTimeOver` with this period later.
     case retryStaging(period: Int)
     case queued
-    /// Give it to the core, then say `accepted` or `refused`.
+    /// Hand it to the core, then send `accepted` or `refused`.
     case handOver(Delivery)
-    /// The item is to be told to others.
+    /// Report the item.
     case becameItem
-    /// It was removed: ask the core for its item, then say `accepted`, `takenBack` or `refused`.
+    /// It was removed: ask the core for its item, then send `accepted`, `takenBack` or `refused`.
     case lookForItem
-    /// It was removed meanwhile: delete the item, then say `takenBack` or `refused`.
+    /// It was removed meanwhile: delete the item, then send `takenBack` or `refused`.
     case withdrawItem
-    /// Say `backoffOver` some time later; so many tries have failed.
+    /// Send `backoffOver` later, after this number of failed tries.
     case retryDelivery(tries: Int)
     /// It will be sent, at once or after the quiet time.
     case willRetry
-    /// It is none of this outbox any more.
+    /// It no longer belongs to the outbox.
     case forgotten
-    /// It was left alone for too long.
+    /// It expired untouched.
     case expired(Expiry)
 }
 
-/// What becomes of a draft that is left alone.
+/// The expiry of an untouched draft.
 enum Expiry: Hashable, Sendable {
-    /// It is empty.
+    /// Removed, because it is empty.
     case removal
-    /// It moves to `.chatfs/recovered`, where it is kept.
+    /// Moved to `.chatfs/recovered` and kept there.
     case recovery
 }
 
-/// Why an event changes nothing.
+/// The reason why an event changed nothing.
 enum DraftRefusal: Error, Hashable, Sendable {
-    /// The user asks for what the state does not allow.
+    /// The state does not allow the user's request.
     case notPermitted
-    /// No driver may bring this event in this state.
+    /// No driver may send this event in this state.
     case impossible
 }

@@ -1,9 +1,9 @@
 import Glibc
 
-/// One opening of a draft: what a program got from open(2) or creat(2), with all copies of its descriptor.
+/// One handle of a draft: a file description of open(2) or creat(2), with all copies of its descriptor.
 public struct DraftOpening: Hashable, Sendable {
     public let access: DraftAccess
-    /// Never used again for the same draft.
+    /// Unique for the draft.
     public let number: Int
 
     public init(_ access: DraftAccess, _ number: Int) {
@@ -11,50 +11,49 @@ public struct DraftOpening: Hashable, Sendable {
         self.number = number
     }
 
-    /// The one with which a draft is made.
+    /// The handle that creates a draft.
     public static let ofItsMaker = DraftOpening(.writing, 0)
 }
 
-/// Who has a draft open for writing, and whether all of them have closed a descriptor since they wrote last.
-/// close(2) waits for that, while the release that follows may be lost with the connection or the process. Pure.
+/// The writing handles of a draft, and whether each had a close(2) since its last write. close(2) waits for
+/// that record, while the later release may be lost with the connection or the process. Pure.
 ///
-/// | event | an opening becomes |
+/// | event | handle |
 /// |---|---|
 /// | open | unfinished |
 /// | wrote | unfinished, with this writer |
-/// | truncated | unfinished; unless it was emptied, with this writer |
-/// | truncated by its name | all: unfinished; unless it was emptied, with who did that, who may have it open |
+/// | truncated | unfinished; with this writer unless it was emptied |
+/// | truncated by name | all: unfinished; with the caller as length setter unless it was emptied |
 /// | flushed, finished | finished |
-/// | flushed, killed | unfinished; all openings of before died with it |
-/// | flushed, foreign | as it was |
-/// | close | gone |
+/// | flushed, killed | unfinished; all earlier handles ended with it |
+/// | flushed, foreign | unchanged |
+/// | close | removed |
 struct DraftWriters: Sendable, Equatable {
     struct Writer: Equatable {
-        /// Nil when nothing was written, or when the kernel wrote what a program left in mapped memory.
+        /// Nil without a write, or if the kernel wrote mapped pages.
         var thread: pid_t?
         var hasWritten = false
         var isFinished = false
-        /// Who set a length by the file's name while it was open: perhaps who has it open, before the first byte. 0 when
-        /// the kernel does not say who; nil: nobody.
+        /// The thread that set a length by name while the handle was open, before its first write; possibly
+        /// its owner. 0 if unknown; nil if there is none.
         var lengthSetter: pid_t?
     }
 
     private(set) var openings: [Int: Writer] = [:]
     private var next = 0
-    /// Openings with a number below cannot make good what a killed writer left out.
+    /// Handles with lower numbers cannot replace bytes that a killed writer left out.
     private var firstAfterDeath = 0
-    /// The opening with which the present attempt to write it begins: nobody had it open then.
+    /// The first handle of the current attempt; the draft had no other writer then.
     private(set) var attempt = 0
 
     var isEmpty: Bool { openings.isEmpty }
 
-    /// Nobody is in the middle of writing, as far as can be known.
+    /// True if no write is unfinished, as far as known.
     var areFinished: Bool { openings.values.allSatisfy(\.isFinished) }
 
     func isFinished(_ number: Int) -> Bool { openings[number]?.isFinished ?? true }
 
-    /// Who wrote last through an opening, or before the first byte set a length by the file's name; nil when nothing was
-    /// written.
+    /// The last writer through a handle, or the length setter before the first write; nil if there is none.
     func lastWriter(_ number: Int) -> (thread: pid_t?, isFinished: Bool)? {
         guard let writer = openings[number] else { return nil }
         if writer.hasWritten { return (writer.thread, writer.isFinished) }
@@ -68,8 +67,9 @@ struct DraftWriters: Sendable, Equatable {
         return next
     }
 
-    /// - Parameter thread: 0 when the kernel does not say who.
-    /// - Returns: whether it is a new attempt, after a writer was killed.
+    /// Records a write.
+    /// - Parameter thread: 0 if unknown.
+    /// - Returns: True if it belongs to a new attempt after a killed writer.
     mutating func wrote(through number: Int, by thread: pid_t) -> Bool {
         openings[number]?.hasWritten = true
         openings[number]?.isFinished = false
@@ -77,11 +77,11 @@ struct DraftWriters: Sendable, Equatable {
         return number >= firstAfterDeath
     }
 
-    /// Who sets a length has begun to write, as programs do that allocate a file first; who empties it has not. Others
-    /// who have it open have not done anything.
+    /// Records a truncation. Setting a length counts as a write, because some programs allocate first;
+    /// emptying does not. Other handles are unaffected.
     /// - Parameters:
-    ///   - number: nil: through none of them, by its name. Whether it was who has it open shows at the close.
-    ///   - thread: as of a write.
+    ///   - number: The handle; nil for a truncation by name. The close shows whether its owner was the caller.
+    ///   - thread: 0 if unknown.
     mutating func truncated(to size: UInt64, through number: Int?, by thread: pid_t) {
         guard let number else {
             for number in openings.keys {

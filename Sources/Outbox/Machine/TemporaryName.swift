@@ -1,13 +1,16 @@
-/// Names that programs use while they are not done: they stay local until a rename makes them final.
+/// Names of unfinished files. Such drafts stay local until a rename makes the name final.
 ///
-/// The patterns are those of rsync (`.name.XXXXXX`), browsers and download managers (`*.part`,
-/// `*.crdownload`, …), office programs (`.~lock.name#`, `~$name`, `luXXXX.tmp`), GLib
-/// (`.goutputstream-XXXXXX`), vim (`4913`, `*.swp`, `*.swx`), emacs (`#name#`, `.#name`), Kate, sed
-/// (`sedXXXXXX`), mktemp (`tmp.XXXXXXXXXX`), dos2unix (`d2utmpXXXXXX`), qpdf, ExifTool, yt-dlp's fragments
-/// (`*.part-FragN`), the document portal of Flatpak (`.xdp-NAME-XXXXXX`), NFS and FUSE (`.nfs…`, `.fuse_hidden…`), and the litter
-/// of file managers (`.directory`, `.DS_Store`, `._name`).
+/// Patterns of:
+/// - rsync (`.name.XXXXXX`), browsers and download programs (`*.part`, `*.crdownload`, …), yt-dlp's fragments
+///   (`*.part-FragN`)
+/// - office programs (`.~lock.name#`, `~$name`, `luXXXX.tmp`), vim (`4913`, `*.swp`, `*.swx`), emacs
+///   (`#name#`, `.#name`), Kate
+/// - GLib (`.goutputstream-XXXXXX`), sed (`sedXXXXXX`), mktemp (`tmp.XXXXXXXXXX`), dos2unix (`d2utmpXXXXXX`),
+///   qpdf, ExifTool
+/// - the document portal of Flatpak (`.xdp-NAME-XXXXXX`), NFS and FUSE (`.nfs…`, `.fuse_hidden…`), file
+///   managers (`.directory`, `.DS_Store`, `._name`)
 public enum TemporaryName {
-    /// Whether `name` is one of them. Works on bytes: any name may come.
+    /// Returns true for a temporary name. Accepts any bytes.
     public static func matches(_ name: [UInt8]) -> Bool {
         let name = name[...]
         if exact.contains(where: { name.elementsEqual($0) }) { return true }
@@ -45,7 +48,7 @@ public enum TemporaryName {
             && isRandom(name.suffix(count))
     }
 
-    /// Nothing else is called like that: the letters may be any.
+    /// The prefix is unique, so the letters may be any.
     private static func isDrawn(_ name: ArraySlice<UInt8>, after prefix: String) -> Bool {
         name.count == prefix.utf8.count + 6 && name.starts(with: prefix.utf8)
             && name.suffix(6).allSatisfy { isDigitOrCapital($0) || isSmall($0) }
@@ -63,8 +66,8 @@ public enum TemporaryName {
         return rest.count < name.count && rest.suffix(10).elementsEqual(".part-Frag".utf8)
     }
 
-    /// Letters and digits as mkstemp(3) draws them. Small letters alone are a word (`.env.backup`, `sedentary`): of
-    /// six that are drawn, one time in two hundred.
+    /// Letters and digits of mkstemp(3). Small letters alone are taken for a word (`.env.backup`,
+    /// `sedentary`); one of 200 random names of six has only those.
     private static func isRandom(_ letters: ArraySlice<UInt8>) -> Bool {
         letters.allSatisfy { isDigitOrCapital($0) || isSmall($0) }
             && letters.contains(where: isDigitOrCapital)

@@ -3,18 +3,19 @@ import ChatCore
 import Cryptography
 import Posix
 
-/// The part of a long draft that is encrypted for the core while its writer is still busy, as long as that writes
-/// from the beginning to the end, as copy tools do: after the last close only the tag and the disk are waited for. A
-/// write to a place that was written already makes it worthless, and all is copied at the end.
+/// Encrypts a long draft for the core while it is written, as long as writes are sequential, as by copy
+/// tools. After the last close only the tag and the disk remain. An overwrite makes the copy useless, and the
+/// draft is copied at the end.
 ///
-/// `wrote`, `discard`, `restart` under the draft's mutex, the others on any thread. Copies on `ThreadPool.shared`.
+/// Call `wrote`, `discard` and `restart` with the draft's mutex held, the others on any thread. Copies on
+/// `ThreadPool.shared`.
 final class EarlyCopy: Sendable {
     typealias Source = @Sendable () -> (file: SealedFile, size: UInt64)?
 
     private struct State {
-        /// Everything so far was written in order.
+        /// True if all writes were sequential.
         var isInOrder: Bool
-        /// Taken by who stages the draft, until somebody writes on.
+        /// True if staging has taken the copy, until the next write.
         var isTaken = false
         var copy: StagedFileWriter?
         var isRunning = false
@@ -24,18 +25,18 @@ final class EarlyCopy: Sendable {
     private let slots: EarlyCopySlots
     private let state: Lock<State>
 
-    /// - Parameter isInOrder: nothing was written yet.
+    /// - Parameter isInOrder: True if the draft has no bytes yet.
     init(isInOrder: Bool, in staging: StagingFolder, _ slots: EarlyCopySlots) {
         self.staging = staging
         self.slots = slots
         state = Lock(State(isInOrder: isInOrder), rank: .collection)
     }
 
-    /// Bytes that need not be copied any more.
+    /// Number of bytes already copied.
     var copied: UInt64 { state.withLock { $0.copy }?.copied ?? 0 }
 
-    /// A writer has written `range`; before, the draft had `oldSize` bytes.
-    /// - Parameter source: what can be copied along, asked before each step; nil when nobody has the draft open.
+    /// Records a write of `range` to a draft of `oldSize` bytes.
+    /// - Parameter source: Returns the readable bytes before each step; nil if the draft is not open.
     func wrote(_ range: Range<UInt64>, oldSize: UInt64, from source: @escaping Source) {
         guard range.lowerBound >= oldSize else { return discard() }
         let isFirst: Bool? = state.withLock { state in
@@ -50,7 +51,7 @@ final class EarlyCopy: Sendable {
         if let isFirst { ThreadPool.shared.submit { self.catchUp(with: source, isFirst: isFirst) } }
     }
 
-    /// The copy, when it can be gone on with. Whoever takes it finishes or discards it.
+    /// Returns a usable copy. The caller must finish or discard it.
     func take() -> StagedFileWriter? {
         let copy = state.withLock { state in
             state.isTaken = true
@@ -61,7 +62,7 @@ final class EarlyCopy: Sendable {
         return copy
     }
 
-    /// What is there cannot be the beginning of what will be sent. Never waits for the copying.
+    /// Drops the copy, because it is not the beginning of the final bytes. Never waits for a running copy.
     func discard() {
         let copy = state.withLock { state in
             state.isInOrder = false
@@ -88,7 +89,7 @@ final class EarlyCopy: Sendable {
                 copy.beginWritingBack()
             }
         } catch {
-            // Then it is copied at the end, where a full disk or a damaged draft is told.
+            // On an error the draft is copied at the end, and staging reports a full disk or damage.
             discard()
         }
     }
@@ -112,7 +113,7 @@ final class EarlyCopy: Sendable {
         return nil
     }
 
-    /// Whole blocks only: the last one is sealed anew by the next write.
+    /// Whole blocks only, because the next write seals the last block again.
     private func nextStep(
         of copy: StagedFileWriter, _ source: Source
     ) -> (SealedFile, end: UInt64)? {

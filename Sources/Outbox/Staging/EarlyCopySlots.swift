@@ -1,10 +1,10 @@
 import Base
 
-/// How many drafts are copied along at once: each holds two descriptors and half a MiB. From memory.
+/// Limits concurrent early copies. Each needs two descriptors and 512 KiB. No I/O.
 final class EarlyCopySlots: Sendable {
-    /// Bytes of a draft from which on it is; a shorter one is copied in no time at the end.
+    /// Minimum size of a draft in bytes; shorter ones are copied quickly at the end.
     let minSize: UInt64
-    /// Bytes that the copy may lag behind.
+    /// Bytes by which a copy may lag.
     let step: UInt64
     private let free: Lock<Int>
 
@@ -14,7 +14,7 @@ final class EarlyCopySlots: Sendable {
         free = Lock(count)
     }
 
-    /// False when there is none.
+    /// Returns false if none is free.
     func acquire() -> Bool {
         free.withLock { free in
             guard free > 0 else { return false }

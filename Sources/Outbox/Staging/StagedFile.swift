@@ -1,11 +1,11 @@
 import Base
 import ChatCore
 
-/// A CryptoFile in the core's staging folder, complete and on disk.
+/// A complete, durable CryptoFile in the core's staging folder.
 struct StagedFile: Hashable, Sendable {
-    /// Folder of its own inside the staging folder.
+    /// Its own folder in the staging folder.
     var folder: String
-    /// Name inside. Earlier versions gave it the name that the recipients see.
+    /// Name in the folder. Earlier versions used the name for recipients.
     var fileName: String
     var arguments: FileArguments
     var kind: MessageContent.Kind

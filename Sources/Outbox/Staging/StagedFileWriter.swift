@@ -4,12 +4,12 @@ import Cryptography
 import Glibc
 import Posix
 
-/// The CryptoFile of a draft while it is made, in a folder of its own in the core's staging folder: in one
-/// go when the draft is closed, or piece by piece along with its writer (`EarlyCopy`).
+/// Writes the CryptoFile of a draft into its own folder in the core's staging folder, at once after the close
+/// or in pieces while the draft is written (`EarlyCopy`).
 ///
-/// Any thread, one after the other; all calls block.
+/// Thread-safe, serialised by a mutex; all calls block.
 final class StagedFileWriter: @unchecked Sendable {
-    // Safe: what changes is touched only under `mutex`.
+    // Safe: mutable state is accessed only under `mutex`.
     private let staging: StagingFolder
     private let folderName: String
     private let folder: OpenFile
@@ -20,7 +20,7 @@ final class StagedFileWriter: @unchecked Sendable {
     private var isDiscarded = false
     private let progress = Lock<UInt64>(0)
 
-    /// The data directory holds no name that the recipients see: a core that needs a name gives the file a second one.
+    /// The data directory must not show names for recipients. A core that needs the name adds a second one.
     private static let fileName = "content"
     private static let piece = 256 << 10
 
@@ -37,11 +37,11 @@ final class StagedFileWriter: @unchecked Sendable {
         }
     }
 
-    /// Bytes of the draft that are in it.
+    /// Number of bytes copied from the draft.
     var copied: UInt64 { progress.withLock { $0 } }
 
-    /// Adds the bytes of `source` up to `end`, which must not change any more, as long as `isWanted` says so.
-    /// - Throws: `Outdated` when it is not wanted, or was discarded.
+    /// Appends the bytes of `source` up to `end`, which must not change, while `isWanted` returns true.
+    /// - Throws: `Outdated` if the copy is not wanted or was discarded.
     func append(from source: SealedFile, to end: UInt64, while isWanted: () -> Bool) throws {
         try mutex.withLock {
             let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.piece, alignment: 4096)
@@ -60,10 +60,10 @@ final class StagedFileWriter: @unchecked Sendable {
         }
     }
 
-    /// Has the disk begin with what is there, so that little is left to wait for at the end.
+    /// Starts writeback, so that the final fsync is short.
     func beginWritingBack() { file.beginWritingBack() }
 
-    /// Writes the tag. The file is not durable before `synchronise`.
+    /// Writes the tag. The file is durable only after `synchronise`.
     func finish(kind: MessageContent.Kind) throws -> StagedFile {
         try mutex.withLock {
             guard !isDiscarded else { throw Outdated() }
@@ -72,7 +72,7 @@ final class StagedFileWriter: @unchecked Sendable {
         }
     }
 
-    /// Waits for the disk: bytes and name.
+    /// Makes bytes and name durable.
     func synchronise() throws(SystemError) {
         try file.synchronise()
         try folder.synchronise()
@@ -80,7 +80,7 @@ final class StagedFileWriter: @unchecked Sendable {
 
     func synchroniseFilesystem() throws(SystemError) { try folder.synchroniseFilesystem() }
 
-    /// Removes it. Waits for a piece that is just being added.
+    /// Deletes the file. Waits for a running `append` of one piece.
     func discard() {
         mutex.withLock {
             isDiscarded = true
@@ -88,6 +88,6 @@ final class StagedFileWriter: @unchecked Sendable {
         }
     }
 
-    /// A writer, a rename or a removal came in between.
+    /// A write, rename or removal occurred meanwhile.
     struct Outdated: Error {}
 }

@@ -3,8 +3,8 @@ import CLinux
 import Glibc
 import Posix
 
-/// The core's folder for CryptoFiles that are handed over. Each is in a folder of its own. Others may stage there too:
-/// folders of this outbox begin with its mark. All calls block.
+/// The core's folder for files to be handed over, each in its own subfolder. It may be shared, so the
+/// subfolders of this outbox start with its mark. All calls block.
 final class StagingFolder: Sendable {
     let path: String
     private let directory: OpenFile
@@ -18,7 +18,7 @@ final class StagingFolder: Sendable {
         directory = try OpenFile(path, flags: O_RDONLY | chatfs_o_directory | chatfs_o_nofollow)
     }
 
-    /// A new empty folder of a name never used before.
+    /// Creates an empty folder with a unique name.
     func makeFolder() throws(SystemError) -> (name: String, folder: OpenFile) {
         let name = "\(mark)-\(Hexadecimal.encode(random.bytes(12)))"
         try check("make a folder") { mkdirat(directory.descriptor, name, 0o700) }
@@ -27,7 +27,7 @@ final class StagingFolder: Sendable {
 
     func path(of staged: StagedFile) -> String { "\(path)/\(staged.folder)/\(staged.fileName)" }
 
-    /// Removes a folder and what is left in it. What cannot be removed is swept at the next start.
+    /// Deletes a folder with its contents. Remains are deleted at the next start.
     func remove(_ folder: String) {
         if let inner = try? open(folder) { try? PrivateFolder.removeContents(of: inner, keeping: []) }
         unlinkat(directory.descriptor, folder, AT_REMOVEDIR)
@@ -35,12 +35,12 @@ final class StagingFolder: Sendable {
 
     func remove(_ staged: StagedFile) { remove(staged.folder) }
 
-    /// Removes the folders of this outbox but those named: copies that a crash cut off. Also what a
-    /// `chatfs send` left that was killed before `limit`: its files are called `send-…`.
+    /// Deletes the folders of this outbox except those named: copies that a crash interrupted. Also deletes
+    /// files `send-…` of a `chatfs send` that was killed before `limit`.
     func sweep(keeping kept: Set<String>, sendsBefore limit: Timestamp) throws(SystemError) {
         for name in try PrivateFolder.names(in: directory) {
             if name.hasPrefix(mark + "-"), !kept.contains(name) { remove(name) }
-            // One that cannot be opened is gone, to its owner's core or by him.
+            // A file that cannot be opened was already deleted by its owner or its core.
             if name.hasPrefix("send-"), let file = try? OpenFile(name, flags: O_RDONLY, in: directory),
                 Int64(try file.status().st_mtim.tv_sec) < limit.seconds
             {
@@ -49,7 +49,7 @@ final class StagingFolder: Sendable {
         }
     }
 
-    /// Makes the names of the folders durable.
+    /// Makes the names of folders durable.
     func synchronise() throws(SystemError) { try directory.synchronise() }
 
     private func open(_ name: String) throws(SystemError) -> OpenFile {

@@ -4,15 +4,15 @@ import Cryptography
 import Media
 import Posix
 
-/// Makes quiet drafts durable: each is copied once into a CryptoFile with a fresh key, which is never rewritten; file
-/// and folder are synchronised, then the row of the journal. Blocks.
+/// Makes quiet drafts durable: copies each once into a CryptoFile with a fresh key, synchronises file and
+/// folder, then writes the row. Blocks.
 struct StagingPass: Sendable {
     let context: DraftContext
     let check: CompletionCheck
 
     struct Outcome {
         var queued: [Draft] = []
-        /// Could not be copied at present, with the full disk or another reason that may pass.
+        /// Drafts that a full disk or another temporary error prevented.
         var later: [QuietDraft] = []
     }
 
@@ -24,8 +24,7 @@ struct StagingPass: Sendable {
         var writer: StagedFileWriter
     }
 
-    /// Queues those of `drafts` that are finished, whose quiet time is over and that are unchanged at the end, with one durable
-    /// transaction for all of them.
+    /// Queues finished drafts that did not change during the copy, in one durable transaction.
     func queue(_ drafts: [QuietDraft]) -> Outcome {
         var outcome = Outcome()
         var copies = copyAll(drafts, &outcome)
@@ -39,7 +38,7 @@ struct StagingPass: Sendable {
             return outcome
         }
         context.step(.staged)
-        // By rising id, as everywhere where several mutexes are locked.
+        // Mutexes are always locked by ascending id.
         copies.sort { $0.draft.id < $1.draft.id }
         for copy in copies { copy.draft.mutex.lock() }
         let failure = queue(copies, &outcome)
@@ -51,8 +50,8 @@ struct StagingPass: Sendable {
         return outcome
     }
 
-    /// Under the mutexes of all of them.
-    /// - Returns: why none was queued.
+    /// Called with all mutexes held.
+    /// - Returns: The error if no draft was queued.
     private func queue(_ copies: [Copy], _ outcome: inout Outcome) -> (any Error)? {
         var prepared: [PreparedTransition] = []
         for copy in copies {
@@ -61,7 +60,7 @@ struct StagingPass: Sendable {
             {
                 prepared.append(one)
             } else {
-                // A writer, a rename or a removal came in between.
+                // A write, rename or removal occurred meanwhile.
                 context.staging.remove(copy.staged)
             }
         }
@@ -127,18 +126,18 @@ struct StagingPass: Sendable {
             return Copy(draft: draft, attempt: attempt, staged: staged, writer: writer)
         } catch {
             writer.discard()
-            // What a writer does meanwhile shows as a damaged block too.
+            // A concurrent writer may show as a damaged block too.
             throw draft.isStaging(attempt) ? error : StagedFileWriter.Outdated()
         }
     }
 
-    /// Waits for the disk once for many small files: each wait is as long as all the rest of a small file.
+    /// Uses one syncfs for many small files, because each fsync takes as long as copying a small file.
     private func synchronise(_ copies: [Copy]) throws(SystemError) {
         if copies.count > 2, let any = copies.first { return try any.writer.synchroniseFilesystem() }
         for copy in copies { try copy.writer.synchronise() }
     }
 
-    /// It stays for days, so it shall survive a power cut.
+    /// A local draft stays for days, so it must survive a power cut.
     private func makeDurable(_ draft: Draft) {
         do {
             try draft.synchronise()

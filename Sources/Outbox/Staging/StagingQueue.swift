@@ -2,14 +2,15 @@ import Base
 import ChatCore
 import Posix
 
-/// Drafts whose quiet time is over, and who looks whether they are finished and stages them: at most two passes at a time, on `ThreadPool.shared`.
+/// Drafts whose quiet time is over. Checks and stages them in at most two concurrent passes on
+/// `ThreadPool.shared`.
 final class StagingQueue: Sendable {
     private struct State {
         var waiting: [QuietDraft] = []
-        /// Passes that run.
+        /// Number of running passes.
         var passes = 0
         var waiters: [CheckedContinuation<Void, Never>] = []
-        /// Nothing is staged any longer.
+        /// No more drafts are staged.
         var isClosed = false
     }
 
@@ -19,7 +20,7 @@ final class StagingQueue: Sendable {
     private let clock: any OutboxClock
     private let state = Lock(State(), rank: .collection)
 
-    /// Staged together: one durable transaction for many small files, none of them waits for a big one.
+    /// Limits of one pass: many small files share one durable transaction, and none waits for a large file.
     private static let maxInGroup = 64
     private static let maxBytesInGroup: UInt64 = 8 << 20
     private static let maxPasses = 2
@@ -32,10 +33,10 @@ final class StagingQueue: Sendable {
         self.clock = clock
     }
 
-    /// Nothing is being staged at this moment.
+    /// True if no pass runs.
     var isIdle: Bool { state.withLock { $0.passes == 0 } }
 
-    /// Stages these, then has them handed over. Returns at once.
+    /// Stages drafts, then starts their delivery. Returns at once.
     func add(_ drafts: [QuietDraft]) {
         let starts = state.withLock { state in
             if state.isClosed { return false }
@@ -49,7 +50,7 @@ final class StagingQueue: Sendable {
 
     func close() { state.withLock { $0.isClosed = true } }
 
-    /// Waits until nothing is being staged.
+    /// Waits until no pass runs.
     func becomeIdle() async {
         await withCheckedContinuation { continuation in
             let isIdle = state.withLock { state in
@@ -67,7 +68,7 @@ final class StagingQueue: Sendable {
                 return (group, !state.waiting.isEmpty)
             }
             if group.isEmpty { break }
-            // A big file does not hold up what comes after it.
+            // A second pass, so that a large file does not delay the next ones.
             if hasMore { add([]) }
             core.expectToSend(group.map(\.draft.snapshot.size).max() ?? 0)
             let outcome = StagingPass(context: context, check: check).queue(group)
@@ -91,7 +92,7 @@ final class StagingQueue: Sendable {
             bytes += min(quiet.draft.snapshot.size, maxBytesInGroup)
             return bytes <= maxBytesInGroup
         }
-        // A big one goes alone.
+        // A large file has its own pass.
         let taken = group.isEmpty ? drafts.prefix(1) : group
         defer { drafts.removeFirst(taken.count) }
         return Array(taken)
