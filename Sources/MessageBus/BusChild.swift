@@ -2,11 +2,12 @@ import Base
 import Glibc
 import Posix
 
-/// The parent's side of a child process that talks to a bus: this program, started with a word for its task, and two
-/// pipes of frames (`BusFrame`).
+/// The parent's side of a child process that talks to a bus: this program, started with a word for its task,
+/// and two pipes of frames (`BusFrame`).
 ///
-/// A separate process, because libdbus is C code that parses messages of strangers, and because a bus may respond
-/// slowly. The child holds no keys and no files. It ends with the last reference. One thread at a time.
+/// A separate process, because libdbus is C code that parses messages of untrusted senders, and because a bus
+/// may respond slowly. The child holds no keys and no files. It ends with the last reference. One thread at a
+/// time.
 public final class BusChild: Sendable {
     private struct Reading {
         var frames = BusFrames()
@@ -15,7 +16,7 @@ public final class BusChild: Sendable {
 
     private let child: ChildProcess
     private let input: OpenFile
-    /// Readable when `receive` has something.
+    /// Readable if `receive` has a frame or the child has ended.
     public let output: OpenFile
     private let reading = Lock(Reading())
 

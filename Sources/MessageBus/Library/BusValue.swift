@@ -8,9 +8,9 @@ public enum BusValue: Hashable, Sendable {
     case flag(Bool)
     case texts([String])
     case hints([String: BusValue])
-    /// 8 bits each of red, green and blue, row by row without space between: `image-data` of notifications.
+    /// Red, green and blue with 8 bits each, row by row without padding: `image-data` of notifications.
     case picture(width: Int32, height: Int32, pixels: [UInt8])
-    /// An open file; the message keeps one of its own.
+    /// An open file; the message duplicates the descriptor.
     case descriptor(Int32)
 
     static let textType = Int32(UInt8(ascii: "s"))

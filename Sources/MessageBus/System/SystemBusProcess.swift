@@ -13,9 +13,11 @@ public enum SystemBusProcess {
     }
 }
 
-/// Two services: NetworkManager (its property `Metered`) and logind (`PrepareForSleep`, and an inhibitor lock of the
-/// kind "delay", which keeps the machine awake until it is closed; `LockedHint` of the user's session, and the signal
-/// `Lock`). Neither is started because of it, both may come and go. One thread.
+/// Talks to two services without starting them; both may start and stop at any time. One thread.
+///
+/// - NetworkManager: the property `Metered`.
+/// - logind: the signal `PrepareForSleep`, with an inhibitor lock of the kind "delay" that keeps the machine
+///   awake until it is closed; `LockedHint` of the user's session, and the signal `Lock`.
 struct SystemConversation: BusConversation {
     let library: BusLibrary
     let connection: BusLibrary.Connection
@@ -27,7 +29,7 @@ struct SystemConversation: BusConversation {
     }
 
     private var calls: [UInt32: Call] = [:]
-    /// Postpones sleep while it is open.
+    /// Delays sleep while it is open.
     private var inhibitor: OpenFile?
     /// The unique bus name of logind.
     private var loginService: String?
@@ -91,7 +93,7 @@ struct SystemConversation: BusConversation {
             guard let loginService, library.sender(message) == loginService else { return true }
             return BusProcess.say(SystemNotice.sessionLocked.encoded)
         }
-        // Whoever is let onto the system bus could send such a signal.
+        // Any program on the system bus could send such a signal, so check its sender.
         guard library.isSignal(message, Self.loginInterface, "PrepareForSleep"),
             let loginService, library.sender(message) == loginService,
             case .flag(let isPreparing)? = library.arguments(of: message).first
@@ -148,7 +150,7 @@ struct SystemConversation: BusConversation {
             }
             return BusProcess.say(SystemNotice.metered(isMetered).encoded)
         case .lockedHint:
-            // Said again where it is locked already: whoever hears it has forgotten before.
+            // Repeated if the session was already locked; receivers have then already acted on it.
             guard !isError, case .flag(true)? = library.arguments(of: message).first else { return true }
             return BusProcess.say(SystemNotice.sessionLocked.encoded)
         case .inhibit:

@@ -2,18 +2,18 @@ import Base
 import Glibc
 import Posix
 
-/// What services of the system say, through a process on the system bus (`SystemBusProcess`). Where there is no bus,
-/// or no such service, nothing is said, and the connection counts as not metered. A bus that has gone is looked for
-/// again, after a second at first and five minutes at last; whoever it would have told of has woken.
+/// Reports changes of system services through a process on the system bus (`SystemBusProcess`). Without a bus
+/// or the services, it reports none, and the connection counts as not metered. Reconnects to a lost bus, with
+/// a delay of one second that grows to five minutes.
 ///
 /// Uses one thread from `start` on. Thread-safe.
 public final class SystemWatch: Sendable {
     private struct State {
         var isMetered = false
         var isRunning = false
-        /// It was said that the machine is about to sleep, and not yet that it is awake.
+        /// True from the notice of sleep to that of waking.
         var isSleeping = false
-        /// Sent by the thread.
+        /// The thread sends this request.
         var isReady = false
         var isStopped = false
     }
@@ -43,8 +43,8 @@ public final class SystemWatch: Sendable {
 
     private static let retry = RetryPolicy(first: .seconds(1), maxDelay: .seconds(300), tries: .max)
 
-    /// Listens from now on, unless it does already. Where no system has a bus nothing happens, and it may be tried again.
-    /// Returns when the first answer is there, or after a second. Blocks.
+    /// Starts listening unless it runs. Without a bus it does nothing and may be called again. Returns after
+    /// the first reply or one second. Blocks.
     public func start() {
         guard let address else { return }
         let begins = state.withLock { state in
@@ -66,7 +66,7 @@ public final class SystemWatch: Sendable {
         }
     }
 
-    /// Nil where nobody is there. Blocks for a second at most, and for the start of a process.
+    /// Returns nil if there is no bus. Blocks for the start of a process and at most one second.
     private func connect(to address: String) -> BusChild? {
         do throws(SystemError) {
             let child = try BusChild(
@@ -78,7 +78,7 @@ public final class SystemWatch: Sendable {
         }
     }
 
-    /// After `sleeping`: the machine need not wait any longer.
+    /// Lets the machine sleep after the notice `sleeping`.
     public func readyToSleep() {
         state.withLock { $0.isReady = true }
         wakeUp.notify()
@@ -113,7 +113,7 @@ public final class SystemWatch: Sendable {
         return true
     }
 
-    /// Until nobody has the watch any more, or it is stopped.
+    /// Runs until the watch is stopped or released.
     private static func follow(
         _ address: String, _ first: BusChild?, _ wakeUp: WakeUp, _ watch: () -> SystemWatch?
     ) {
@@ -134,12 +134,12 @@ public final class SystemWatch: Sendable {
         }
     }
 
-    /// Until the process ends. False when nobody wants to hear of the system any more.
+    /// Runs until the process ends. Returns false if the watch is stopped or released.
     private static func listen(
         _ child: BusChild, _ wakeUp: WakeUp, _ watch: () -> SystemWatch?
     ) -> Bool {
         while true {
-            // Before anything is looked at: a later request ends the next wait.
+            // Cleared before the state is read, so that later requests end the next wait.
             wakeUp.clear()
             do {
                 guard let watch = watch(), !watch.state.withLock({ $0.isStopped }) else { return false }
@@ -148,7 +148,7 @@ public final class SystemWatch: Sendable {
                     return true
                 }
             }
-            // Nothing waits in the buffer of the child now, not even behind its first frame.
+            // All complete frames were read, so wait for more.
             var requests = [
                 pollfd(fd: child.output.descriptor, events: Int16(POLLIN), revents: 0),
                 pollfd(fd: wakeUp.descriptor, events: Int16(POLLIN), revents: 0),
