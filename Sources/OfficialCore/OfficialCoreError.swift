@@ -1,50 +1,49 @@
 import Base
 import ChatCore
 
-/// The official core could not be started, reached, understood, or refused a command.
+/// An error of starting, reaching or understanding the official core, or its refusal of a command.
 public struct OfficialCoreError: DescribedError {
     public enum Code: Hashable, Sendable {
-        /// The core answered with an error: `refusal` says which.
+        /// The core answered with an error, see `refusal`.
         case refused
-        /// A value that must never be in a command, such as a line break in a path. Nothing was sent.
+        /// A value that no command may contain, such as a line break in a path. The command was not sent.
         case invalidCommand
-        /// No connection to the core at present. Nothing was sent.
+        /// Not connected to the core. The command was not sent.
         case disconnected
-        /// The connection broke while a command was under way: its bytes may have left, and whether it took
-        /// effect is not known.
+        /// The connection broke during a command, which may or may not have taken effect.
         case broken
-        /// No answer in time; whether the command took effect is not known.
+        /// No answer in time; the command may or may not have taken effect.
         case timeout
-        /// What came is no answer of a SimpleX core.
+        /// Not an answer of a SimpleX core.
         case notUnderstood
-        /// The program or library is missing, cannot be run, or lacks a function.
+        /// The program or library is missing, cannot be executed, or lacks a function.
         case notInstalled
-        /// The database cannot be opened: wrong passphrase, damaged, newer than the core.
+        /// The database cannot be opened: wrong passphrase, damaged, or newer than the core.
         case database
-        /// The database is encrypted and this way of running the core would show its passphrase.
+        /// The database is encrypted, and this kind of core would expose its passphrase.
         case encryptedDatabase
         /// Another process has the database open.
         case inUse
         /// The database has no profile, and no name for one was given.
         case noProfile
-        /// Folders, descriptors or threads failed; see `cause`.
+        /// An error of folders, descriptors or threads; see `cause`.
         case system
-        /// Another database than before answers. Nothing was sent.
+        /// Another database than before answers. The command was not sent.
         case otherDatabase
-        /// It did not say in time whether its database is the former one. Nothing was sent.
+        /// The core did not identify its database in time. The command was not sent.
         case unidentified
-        /// The task that asked was cancelled; whether the command took effect is not known.
+        /// The calling task was cancelled; the command may or may not have taken effect.
         case cancelled
-        /// This process has closed the core. Nothing was sent.
+        /// This process has closed the core. The command was not sent.
         case closed
-        /// The same while a command was under way; whether it took effect is not known.
+        /// Closed during a command, which may or may not have taken effect.
         case interrupted
     }
 
     public let code: Code
     public let sentence: String
     public let cause: (any Error)?
-    /// The core's error when `code` is `.refused`.
+    /// The core's error if `code` is `.refused`.
     public let refusal: APIError?
 
     public init(
@@ -61,12 +60,12 @@ public struct OfficialCoreError: DescribedError {
         self.init(.refused, refusal.chatError.sentence, refusal: refusal)
     }
 
-    /// Whether the command surely did not reach the core that it was for.
+    /// True if the command did not reach its core.
     public var isUndelivered: Bool {
         code == .disconnected || code == .otherDatabase || code == .unidentified
     }
 
-    /// Whether the command may have taken effect though no answer came.
+    /// True if the command may have taken effect without an answer.
     public var leavesDoubt: Bool {
         switch code {
         case .timeout, .broken, .cancelled, .interrupted: true
@@ -74,7 +73,7 @@ public struct OfficialCoreError: DescribedError {
         }
     }
 
-    /// The same for the layers above.
+    /// Converts the error for upper layers.
     public var chatError: ChatError {
         if let refusal { return refusal.chatError }
         let code: ChatErrorCode =

@@ -2,7 +2,7 @@ import Base
 import ChatCore
 import CoreServices
 
-/// Renaming, leaving and deleting chats, through the core.
+/// Renames, leaves and deletes chats through the core.
 struct ChatManagement: Sendable {
     private let connection: CoreConnection
     private let index: IndexStore
@@ -32,16 +32,16 @@ struct ChatManagement: Sendable {
 
     func leave(_ reference: ChatReference) async throws(ChatError) {
         let chat = try await chat(reference)
-        // The core would say it to the others once more.
+        // The core would repeat the message to the other members.
         if try await hasEnded(reference) { throw ChatError(.invalidCommand, "This chat has ended already.") }
         try await deliveries.collect { () async throws(ChatError) in
             switch reference {
             case .group(let id): try await carryOut(.leaveGroup(id))
-            // The core ends a contact by deleting it; the history stays when it is told so.
+            // The core ends a contact by deleting it; this flag keeps the history.
             default: try await carryOut(.deleteChat(reference, keepsHistory: true))
             }
         }
-        // Also from a core that answers with what the chat was before.
+        // Some cores reply with the chat's earlier state.
         await blocking.attempt("note that a chat was left") { [index, recent] in
             recent.note(reference)
             try index.commit { try $0.noteLeft(chat) }
@@ -51,12 +51,13 @@ struct ChatManagement: Sendable {
     func delete(_ reference: ChatReference) async throws(ChatError) {
         _ = try await chat(reference)
         try await deliveries.collect { () async throws(ChatError) in
-            // The deletion of a group by its owner ends it for all: who has left it deletes it for nobody else.
+            // An owner's deletion would end the group for all members; a member who has left deletes only the
+            // own copy.
             if case .group(let id) = reference, try await !hasEnded(reference) {
                 do throws(OfficialCoreError) {
                     _ = try await connection.ask(.leaveGroup(id), timeout: .seconds(60))
                 } catch {
-                    // Refused: one that was not joined yet.
+                    // A refusal means that the user had not joined yet.
                     guard error.refusal != nil else { throw error.chatError }
                 }
             }
@@ -64,7 +65,7 @@ struct ChatManagement: Sendable {
         }
     }
 
-    /// As the core has it now.
+    /// Asks the core for the current state.
     private func hasEnded(_ reference: ChatReference) async throws(ChatError) -> Bool {
         do throws(OfficialCoreError) {
             let page = APICommand.chatPage(APIChatReference(reference), .last(1))

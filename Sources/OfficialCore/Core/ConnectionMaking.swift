@@ -2,7 +2,7 @@ import Base
 import ChatCore
 import CoreServices
 
-/// Becoming somebody's contact through the core, which makes the connections.
+/// Connects to contacts through the core.
 struct ConnectionMaking: Sendable {
     private let connection: CoreConnection
     private let index: IndexStore
@@ -23,7 +23,8 @@ struct ConnectionMaking: Sendable {
         return ContactInvitation(connection: number, link: link.shown)
     }
 
-    /// - Returns: the number of a connection, or that of a contact or group that is there, negative (see `Made`).
+    /// - Returns: The number of a connection, or the negative number of an existing contact or group (see
+    ///   `Made`).
     func accept(_ link: String) async throws(ChatError) -> Int64 {
         let plan = try await plan(link)
         switch plan.outcome {
@@ -64,7 +65,7 @@ struct ConnectionMaking: Sendable {
     func contact(of number: Int64) async throws(ChatError) -> Chat? {
         guard let reference = try await reference(of: number) else { return nil }
         let chat = try await blocking.run { [index] in try index.read { try $0.chats.chat(reference) } }
-        // Who may only read is a member all the same.
+        // A member with a read-only role counts too.
         if case .group = reference { return chat?.sendingRefused == APIChatInfo.notJoined ? nil : chat }
         return chat?.sendingRefused == nil ? chat : nil
     }
@@ -93,7 +94,7 @@ struct ConnectionMaking: Sendable {
         return security
     }
 
-    /// The core keeps it, and takes it back when the keys change.
+    /// The core stores the verification and resets it when the keys change.
     func verify(_ chat: ChatReference, code: String?) async throws(ChatError) {
         guard case .direct(let contact) = chat else {
             try await requireChat(chat)
@@ -126,7 +127,7 @@ struct ConnectionMaking: Sendable {
         do throws(OfficialCoreError) {
             _ = try await connection.ask(.moveQueue(contact: contact), timeout: .seconds(60))
         } catch {
-            // It goes on to where it was to go.
+            // The earlier move continues.
             guard error.refusal?.isMovingAlready == true else { throw error.chatError }
         }
     }
@@ -160,7 +161,7 @@ struct ConnectionMaking: Sendable {
         return ContactAddress(link: address.link.shown, acceptance: acceptance)
     }
 
-    /// Versions before 6.4.4 know the older command only.
+    /// Versions before 6.4.4 support only the older command.
     private func setAcceptance(_ isAutomatic: Bool) async throws(ChatError) {
         do throws(OfficialCoreError) {
             _ = try await connection.ask(.addressSettings(user: user, acceptsAutomatically: isAutomatic))
@@ -243,7 +244,7 @@ struct ConnectionMaking: Sendable {
         }
     }
 
-    // MARK: - Asking
+    // MARK: - Commands
 
     private func ask(_ command: APICommand) async throws(ChatError) -> APIResponse {
         do throws(OfficialCoreError) {
@@ -259,8 +260,8 @@ struct ConnectionMaking: Sendable {
         .invalidCommand, "This SimpleX core answers no questions about its database; ask in SimpleX Chat.")
 }
 
-/// By what it is known who connected: a connection of the core, or the chat that was there at once. Connections have
-/// positive numbers, contacts even negative ones, groups odd negative ones.
+/// The number of a connection: positive for a connection of the core, even negative for an existing contact,
+/// odd negative for an existing group.
 private enum Made {
     case connection(Int64)
     case chat(ChatReference)
@@ -270,7 +271,7 @@ private enum Made {
             self = .connection(number)
             return
         }
-        // Of no core: its numbers are not that large.
+        // No core uses a number that large.
         let id = number == .min ? 0 : -number / 2
         self = .chat(number % 2 == 0 ? .direct(id) : .group(id))
     }

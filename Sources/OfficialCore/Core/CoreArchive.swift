@@ -2,19 +2,19 @@ import Base
 import ChatCore
 import Posix
 
-/// The archive of SimpleX itself: both databases and the files of the files folder, in one ZIP that its other programs
-/// read. The core writes and reads it while it is stopped.
+/// SimpleX's own archive: both databases and the files of the files folder in one ZIP, readable by other
+/// SimpleX programs. The core reads and writes it while it is stopped.
 public struct CoreArchive: Sendable {
     private let transport: any OfficialTransport
     private let settings: OfficialCoreSettings
     private let lock: ProcessLock
 
-    /// Larger databases take their time.
+    /// Large databases take long.
     private static let timeout = Duration.seconds(3600)
 
-    /// Keeps the core to this process, and stops it. One that was running goes on at `close`.
+    /// Takes exclusive use of the core and stops it. `close` restarts a core that was running.
     ///
-    /// - Throws: `.profileInUse` naming the mount that has it; what the core refuses.
+    /// - Throws: `.profileInUse` with the mount that uses it; errors of the core.
     public static func open(
         _ transport: any OfficialTransport, _ settings: OfficialCoreSettings
     ) async throws(ChatError) -> CoreArchive {
@@ -30,7 +30,7 @@ public struct CoreArchive: Sendable {
             do throws(OfficialCoreError) {
                 _ = try await transport.request(.stop)
             } catch {
-                // It may rest all the same.
+                // It may have stopped anyway.
                 if error.leavesDoubt { await letGoOn(transport, settings) }
                 throw Self.meaning(of: error)
             }
@@ -42,34 +42,34 @@ public struct CoreArchive: Sendable {
     }
 
     /// - Parameters:
-    ///   - path: absolute, where the core may write, and nothing is.
-    ///   - temporary: where it puts everything together, in clear where the databases are: as large as the archive.
-    /// - Throws: `.file(.unreachable)`, `.file(.timedOut)`; `.invalidCommand` for a path that no command can have; what
-    ///   the core refuses; `.internalError` when it answers something else, and for a task that was cancelled.
+    ///   - path: Absolute path, writable by the core, that does not exist yet.
+    ///   - temporary: Folder for the unencrypted parts of an unencrypted database; needs as much space as the archive.
+    /// - Throws: `.file(.unreachable)`, `.file(.timedOut)`; `.invalidCommand` for a path that no command can
+    ///   contain; errors of the core; `.internalError` for an unexpected answer and for a cancelled task.
     public func write(to path: String, temporary: String) async throws(ChatError) -> [APIArchiveProblem] {
         let response = try await ask(.exportArchive(path: path, temporary: temporary))
         guard case .archiveExported(let problems) = response else { throw Self.notUnderstood }
         return problems
     }
 
-    /// Puts the databases and files of an archive in place of the core's own, which must be new. It is to be closed
-    /// afterwards: the core knows only at its next start what it has.
-    /// - Throws: as `write`.
+    /// Replaces the core's databases and files by an archive's. The core must be new, and must be closed
+    /// afterwards, because it reads the databases only at its start.
+    /// - Throws: As `write`.
     public func read(from path: String, temporary: String) async throws(ChatError) -> [APIArchiveProblem] {
         let response = try await ask(.importArchive(path: path, temporary: temporary))
         guard case .archiveImported(let problems) = response else { throw Self.notUnderstood }
         return problems
     }
 
-    /// Lets a core of somebody else go on, and ends one of our own.
+    /// Restarts a core of another program, or ends one that ChatFS runs.
     public func close() async {
         await Self.letGoOn(transport, settings)
-        // In a task of its own: who was cancelled leaves nothing as it is either.
+        // In its own task, so that cancellation does not prevent the cleanup.
         await Task { [transport] in await transport.close() }.value
         lock.release()
     }
 
-    /// Has a core of somebody else start its chats again, also for a task that was cancelled.
+    /// Restarts the chats in a core of another program, even if the task was cancelled.
     private static func letGoOn(_ transport: any OfficialTransport, _ settings: OfficialCoreSettings) async {
         guard settings.ownership == .attached else { return }
         await Task {
@@ -79,7 +79,7 @@ public struct CoreArchive: Sendable {
                     _ = try await transport.request(.start)
                     return
                 } catch {
-                    // The connection is made again by itself.
+                    // The transport reconnects by itself.
                     let mayComeBack = error.code == .disconnected || error.code == .broken
                     guard mayComeBack, ContinuousClock.now < end else {
                         return log.warning(
@@ -99,7 +99,7 @@ public struct CoreArchive: Sendable {
         }
     }
 
-    /// Some builds of the program end when they are told to stop their chats, before or after they answer.
+    /// Some builds of the program exit when they stop the chats, before or after their answer.
     private static func meaning(of error: OfficialCoreError) -> ChatError {
         guard error.code == .broken || error.code == .disconnected else { return error.chatError }
         return ChatError(

@@ -2,13 +2,13 @@ import Base
 import ChatCore
 import CoreServices
 
-/// Groups into which contacts invite the user of the core, listed with who asks at the address. The core numbers both for
-/// itself, so those of groups are told with a large number added.
+/// Invitations to groups, listed with contact requests. The core numbers both separately, so an offset is
+/// added to numbers of groups.
 struct GroupInvitations: Sendable {
     private let connection: CoreConnection
     private let user: Int64
 
-    /// Larger than any number of a request.
+    /// The offset, larger than any number of a request.
     static let first: Int64 = 1_000_000_000
 
     init(_ connection: CoreConnection, user: Int64) {
@@ -16,7 +16,7 @@ struct GroupInvitations: Sendable {
         self.user = user
     }
 
-    /// nil of a core that answers no questions.
+    /// Returns nil if the core does not support queries.
     func all() async throws(ChatError) -> [WaitingRequest]? {
         let rows = try await connection.rows(
             """
@@ -41,7 +41,8 @@ struct GroupInvitations: Sendable {
         }
     }
 
-    /// The group of a number; nil where the number is that of a request, or of no invitation any more.
+    /// Returns the group of a number, or nil for the number of a contact request.
+    /// - Throws: `.noSuchRequest` for a group without an invitation.
     func group(of number: Int64) async throws(ChatError) -> Int64? {
         guard number > Self.first else { return nil }
         guard try await all()?.contains(where: { $0.number == number }) == true else {

@@ -4,7 +4,7 @@ import Posix
 
 let log = Log("core")
 
-/// For the blocking work of all official cores of the process.
+/// Threads for blocking work of all official cores of the process.
 let indexThreads = ThreadPool(name: "index", threads: 2)
 
 let blocking = BlockingWork(indexThreads, log) { error in

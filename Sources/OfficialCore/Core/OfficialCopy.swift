@@ -1,13 +1,13 @@
 import ChatCore
 
-/// A copy of an official core's file that only ChatFS has, as its rows have it.
+/// A copy of a file that only ChatFS has, from the rows of the index.
 public struct OfficialCopy: Sendable {
     public let file: FileID
-    /// Of the message; nil where the message is unknown.
+    /// The message's item; nil if unknown.
     public let item: ItemID?
     public let chat: ChatReference?
     public let name: String
-    /// Bytes of plaintext; nil where no message says.
+    /// Bytes of plaintext; nil without a message.
     public let size: UInt64?
     public let source: FileSourceLocation
 }

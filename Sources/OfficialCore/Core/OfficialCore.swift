@@ -6,21 +6,21 @@ import Posix
 
 /// A profile of the official SimpleX program, through its chat API.
 ///
-/// The core keeps the truth; this object keeps an index of the messages that carry files, so that a mount
-/// lists all of them at once. Events keep the index current. Events can be lost, so after every connection,
-/// and some seconds after the core wrote to its database, the newest message of each chat is compared; the
-/// whole history is read once, in the background. While nothing changes, nothing is asked.
+/// The core has the authoritative state. This object keeps an index of messages with files, so that a mount
+/// can list them at once. Events update the index. Because events can be lost, the newest message of each
+/// chat is compared after every connection and some seconds after the core wrote to its database. The whole
+/// history is read once, in the background. Without changes there are no requests.
 ///
-/// This type only puts the services together; each of them says what it does.
+/// This type only composes its services.
 public final class OfficialCore: ChatCore {
     public let profile: Profile
     public let limits = ChatLimits(maxFileSize: FilePolicy.xftpLimit)
     public var stagingFolder: String { staging.path }
-    /// The profile's own folder, for others who keep something beside the index. Absolute.
+    /// The profile's own folder, also for other data beside the index. Absolute.
     public let folder: String
     /// Relays that the user configured in the core or approved here.
     public let trust: OfficialRelayTrust
-    /// Says which files are received without being asked for.
+    /// The rule for files to receive automatically.
     public let arrivals: ArrivalRule
 
     let index: IndexStore
@@ -47,7 +47,7 @@ public final class OfficialCore: ChatCore {
     private let history: WorkSignal
     private let lock: ProcessLock
     private let tasks = Lock<[Task<Void, Never>]>([])
-    /// What the core was not told to begin yet, since it is not known whose it is.
+    /// The profile, while the core is not yet started because its identity is unknown.
     private let unstarted: Lock<Session.FoundProfile?>
 
     private init(
@@ -103,8 +103,8 @@ public final class OfficialCore: ChatCore {
 
     /// Connects to the core and opens its profile.
     ///
-    /// - Throws: `.profileInUse` naming the process that has it; `.noSuchProfile`; `.file(.unreachable)` when the
-    ///   core does not answer, or another one than before; what the core refuses.
+    /// - Throws: `.profileInUse` with the process that uses it; `.noSuchProfile`; `.file(.unreachable)` if
+    ///   the core does not answer or is another one; errors of the core.
     public static func open(
         _ transport: any OfficialTransport, _ settings: OfficialCoreSettings
     ) async throws(ChatError) -> OfficialCore {
@@ -123,7 +123,7 @@ public final class OfficialCore: ChatCore {
         do throws(OfficialCoreError) {
             try await core.connection.verify()
         } catch {
-            // What is known is shown until it answers.
+            // Shows the index until the core answers.
             guard error.code == .unidentified, !known.isEmpty else { throw error.chatError }
             core.begin(early, Remaining(iterator), isIdentified: false)
             return core
@@ -135,7 +135,7 @@ public final class OfficialCore: ChatCore {
         return core
     }
 
-    /// What is known of a phone is shown at once, wherever it is.
+    /// Opens the index of a phone at once, connected or not.
     private static func openAway(
         _ profile: Profile, _ transport: any OfficialTransport, _ settings: OfficialCoreSettings,
         _ lock: ProcessLock, _ events: Remaining
@@ -147,14 +147,14 @@ public final class OfficialCore: ChatCore {
         return core
     }
 
-    /// The rest of the event stream, moved into the task that listens.
+    /// The rest of the event stream, to be moved into the listening task.
     private struct Remaining: @unchecked Sendable {
-        // Safe: made by `open`, which does not touch it again, and used by one task.
+        // Safe: created by `open`, which no longer uses it, and used by one task.
         var iterator: AsyncStream<TransportEvent>.Iterator
         init(_ iterator: AsyncStream<TransportEvent>.Iterator) { self.iterator = iterator }
     }
 
-    /// Gives the core its settings; the first time also what it is to begin with.
+    /// Sets up the core; at the first time also starts it.
     private func start() async throws(OfficialCoreError) {
         guard let found = unstarted.withLock({ $0 }) else {
             return try await Session.setUp(transport, settings)
@@ -163,7 +163,7 @@ public final class OfficialCore: ChatCore {
         unstarted.withLock { $0 = nil }
     }
 
-    /// Listens, compares and reads the history from now on.
+    /// Starts listening, comparing and reading the history.
     private func begin(_ early: [APIEvent], _ events: Remaining, isIdentified: Bool) {
         if isIdentified { _ = connection.setConnected(true) }
         let listening = Task { [weak self] in
@@ -183,22 +183,22 @@ public final class OfficialCore: ChatCore {
         history.notify()
     }
 
-    /// Has a core of our own rest until `resume`; one that is attached goes on. What needs the network waits meanwhile.
-    /// Returns when it rests.
+    /// Suspends a core that ChatFS runs until `resume`; others continue. Commands that need the network wait
+    /// meanwhile. Returns when the core is suspended.
     public func suspend() async { await suspension.suspend() }
 
     public func resume() async { await suspension.resume() }
 
-    /// The next process that wants the profile waits for it from now on.
+    /// Announces the end, so that the next process waits for the profile.
     public func announceEnd() { lock.finish() }
 
-    // Who drops it without `shutDown` has its tasks end all the same.
+    // Ends the tasks even without `shutDown`.
     deinit {
         history.finish()
         reconciliation.end()
     }
 
-    /// Ends the connection to the core (and the core, where it is ours) and all event streams.
+    /// Ends the connection to the core, a core that ChatFS runs, and all event streams.
     public func shutDown() async {
         lock.finish()
         let tasks = tasks.withLock { tasks in
@@ -208,7 +208,7 @@ public final class OfficialCore: ChatCore {
         history.finish()
         reconciliation.end()
         suspension.end()
-        // One that runs on says by itself what it has to say.
+        // A core that continues to run delivers its messages itself.
         if settings.ownership != .attached { await deliveries.wait(limit: settings.deliveryTimeout) }
         _ = connection.setConnected(false)
         for task in tasks { task.cancel() }
@@ -219,7 +219,7 @@ public final class OfficialCore: ChatCore {
         lock.release()
     }
 
-    // MARK: - Following the core
+    // MARK: - Events of the core
 
     private func take(_ event: TransportEvent) async {
         switch event {
@@ -237,19 +237,20 @@ public final class OfficialCore: ChatCore {
             } catch {
                 log.warning("the SimpleX core did not take its settings: \(error.sentence)")
             }
-            // Before anything can be fetched by what it says.
+            // First, because downloads depend on the network settings.
             await reconciliation.takeNetworkAnew()
             if !connection.setConnected(true) { index.events.tell(.coreReachable) }
             for event in early.take() { await take(event) }
             reconciliation.requestWhole()
             history.notify()
             readReceipts.reportOpened()
-            // Not here: it waits for an event.
+            // In its own task, because it waits for an event.
             Task { [suspension] in await suspension.noteConnection() }
         }
     }
 
-    /// Whether the core is the one that it was. One that does not say is asked as long as there is a connection to it.
+    /// Returns true if the core is the same as before. Repeats the query while an unidentified core is
+    /// connected.
     private func isFormerCore() async -> Bool {
         var told: String?
         while true {
@@ -257,7 +258,7 @@ public final class OfficialCore: ChatCore {
                 try await connection.verify()
                 return true
             } catch {
-                // Without a connection another one follows.
+                // Without a connection, a new one follows.
                 guard error.code == .otherDatabase || error.code == .unidentified else { return false }
                 if told != error.sentence {
                     log.warning("\(error.sentence)")
@@ -275,10 +276,10 @@ public final class OfficialCore: ChatCore {
         do throws(ChatError) {
             let wanted = try await blocking.run { [intake] in try intake.take(event.kind) }
             for file in wanted { await receiver.receiveAtArrival(file) }
-            // Where one event came, another may have gone to somebody else; a phone tells nobody else.
+            // If one event came here, another may have gone to another client. A phone has no other.
             if settings.phone == nil { reconciliation.plan() }
         } catch {
-            // The next comparison finds it.
+            // The next comparison finds the change.
             log.warning("a change could not be noted: \(error.sentence)")
             reconciliation.requestWhole()
         }
@@ -316,7 +317,7 @@ public final class OfficialCore: ChatCore {
         guard let item = try await connection.knownItem(id, in: APIChatReference(chat)) else { throw absence }
         let shown = try await blocking.run { [index, recent] in
             try index.commit { change in
-                // Deleted meanwhile, or newer than the answer.
+                // The item was deleted meanwhile, or changed after the answer.
                 if recent.contains(id, since: began) { return try change.tables.items.item(id) }
                 return try change.take(item, .sending)
             }
@@ -325,7 +326,8 @@ public final class OfficialCore: ChatCore {
         return shown
     }
 
-    /// The index has none: pictures of strangers are in the core's own database, which may be encrypted.
+    /// Reads the preview from the core. The index has none, because only the core's database may be
+    /// encrypted.
     public func preview(of item: ItemID, in chat: ChatReference) async throws(ChatError) -> String {
         let text = try await blocking.run { [index] in
             try index.read { tables in
@@ -371,14 +373,14 @@ public final class OfficialCore: ChatCore {
 
     // MARK: - Copies of a phone's files
 
-    /// Whether all of the history that can be read was read over the present connection.
+    /// Returns true if all readable history was read over the current connection.
     public func hasReadHistory() async throws(ChatError) -> Bool {
         guard connection.isConnected, reconciliation.hasCompared else { return false }
         if reconciliation.hasReadAll { return true }
         return try await blocking.run { [index] in try index.read { try $0.walks.unfinished().isEmpty } }
     }
 
-    /// Whether this machine has a copy of a file that a phone has.
+    /// Returns true if this machine has a copy of a phone's file.
     public func holdsCopy(of file: FileID) async throws(ChatError) -> Bool {
         try await blocking.run { [index] in try index.read { try $0.keptCopies.source(of: file) != nil } }
     }
@@ -406,7 +408,7 @@ public final class OfficialCore: ChatCore {
         do throws(ChatError) {
             return try await item(id, in: chat)
         } catch {
-            // Deleted since.
+            // The item was deleted meanwhile.
             if error.code == .noSuchItem { return nil }
             throw error
         }
@@ -458,7 +460,7 @@ public final class OfficialCore: ChatCore {
         try await claims.giveUpCopy(of: file, at: location)
     }
 
-    // MARK: - Files that belong to no chat
+    // MARK: - Standalone files
 
     public func uploadStandaloneFile(_ path: String) async throws(ChatError) -> FileID {
         try await standaloneFiles.upload(path)
@@ -470,7 +472,7 @@ public final class OfficialCore: ChatCore {
     }
 
     public func cancelStandaloneFile(_ file: FileID) async throws(ChatError) {
-        // The number of a message's file would end that one.
+        // The number of a message's file would cancel that file.
         let isOfMessage = try await blocking.run { [index] in
             try index.read { try $0.items.item(of: file) != nil }
         }
@@ -482,12 +484,12 @@ public final class OfficialCore: ChatCore {
         try await receiver.check(description)
     }
 
-    /// From the link itself: the core would only say what its sender wrote into it.
+    /// Parsed from the link, because the core would only return text of the sender.
     public func standaloneFileInfo(_ link: String) async throws(ChatError) -> StandaloneFile {
         try await .described(by: link)
     }
 
-    // MARK: - People
+    // MARK: - Contacts
 
     public func invite() async throws(ChatError) -> ContactInvitation { try await people.invite() }
 

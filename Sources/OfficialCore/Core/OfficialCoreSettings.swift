@@ -4,19 +4,19 @@ import Cryptography
 import Glibc
 import Posix
 
-/// How a profile of an official core is used.
+/// Settings for a profile of an official core.
 public struct OfficialCoreSettings: Sendable {
-    /// Whose process the core runs in.
+    /// The owner of the core's process.
     public enum Ownership: Sendable {
-        /// A library in this process, which begins to chat when it is told to.
+        /// A library in this process, which starts chats on command.
         case library
         /// A program that ChatFS started.
         case program
-        /// A program that somebody else started: nothing global is changed in it.
+        /// A program started by others; its global settings stay unchanged.
         case attached
     }
 
-    /// What to do with files on relays that are not configured in the core.
+    /// Policy for files on relays that are not configured in the core.
     public enum UnknownRelays: String, Sendable, CaseIterable {
         /// Not received unless approved one by one.
         case ask
@@ -24,68 +24,66 @@ public struct OfficialCoreSettings: Sendable {
         case never
     }
 
-    /// What the markers of `folder` and of the folders of its profiles say.
+    /// Texts of the marker files in `folder` and in profile folders.
     public static let purpose = "chatfs official core"
     public static let profilePurpose = "chatfs profile"
 
     public var ownership: Ownership
-    /// Where the core keeps files. Absolute.
+    /// The core's folder for files. Absolute.
     public var filesFolder: String
-    /// Where the core puts what is incomplete, on the same filesystem. Only for a core of our own.
+    /// The core's folder for incomplete files, on the same filesystem. Only for a core that ChatFS runs.
     public var temporaryFolder: String
-    /// What this process keeps about the core: index, names, outbox. Absolute.
+    /// Folder of this process's data about the core: index, names, outbox. Absolute.
     public var folder: String
-    /// With which the databases there are encrypted; nil: they are not.
+    /// Encryption key of the databases there; nil if not encrypted.
     public var key: SecretBytes?
-    /// nil: the profile that is active in the core.
+    /// nil selects the core's active profile.
     public var profileName: String?
-    /// Asked for the name of a first profile when the core has none and `profileName` is nil.
+    /// Asks the user for the name of the first profile, if the core has none and `profileName` is nil.
     public var askName: (@Sendable () async -> String?)?
     public var mountpoint: String?
-    /// Whether the chats are compared with the core's before it is open: for one command, which has one look. A mount
-    /// shows at once what was known, and is told of the rest.
+    /// If true, chats are compared before `open` returns, for single commands. A mount shows the index at
+    /// once and is updated later.
     public var comparesFirst = false
-    /// nil: what `chatfs approve --policy` set last, else `ask`.
+    /// nil means the stored value of `chatfs approve --policy`, by default `ask`.
     public var unknownRelays: UnknownRelays?
-    /// Gives what says which files are received without being asked for, by the profile's own folder. Blocks.
+    /// Returns the rule for files to receive automatically, from the profile's folder. Blocks.
     public var arrivals: @Sendable (_ profileFolder: String) -> ArrivalRule = { _ in ArrivalRule() }
-    /// Chunks may be fetched by this process though the core hides the user's address: they go through a
-    /// proxy too.
+    /// True if this process uses a proxy, so it may fetch chunks even if the core hides the user's address.
     public var hasProxy = false
-    /// Whether opening a file marks its message as read.
+    /// If true, opening a file marks its message as read.
     public var marksRead = true
-    /// From a change to the comparison for what events did not tell of it.
+    /// Time from a change to the comparison.
     public var reconcileInterval = Duration.seconds(10)
-    /// Items asked for at once when filling in the history: small, so that a reader's command never waits
-    /// for long.
+    /// Items per request when reading the history; small, so that foreground commands wait only briefly.
     public var pageSize = 50
-    /// How long to wait for the first connection.
+    /// Timeout of the first connection.
     public var connectTimeout = Duration.seconds(15)
-    /// How long what became of a send waits for a connection that was lost.
+    /// Time that the outcome of a send waits for a lost connection.
     public var lostConnectionTimeout = Duration.seconds(15)
-    /// How long a core of our own that is to rest may finish the commands that it has.
+    /// Time for running commands before a core that ChatFS runs is suspended.
     public var suspensionTimeout = Duration.seconds(10)
-    /// How long a core of our own is kept from its end, so that it can tell the others of a chat that was left.
+    /// Maximum time to keep a core that ChatFS runs alive at its end, so that it can deliver the message
+    /// about a left chat.
     public var deliveryTimeout = Duration.seconds(10)
-    /// After a send whose answer was lost: the moments, counted from the first search, at which its message
-    /// is searched for.
+    /// Times of the searches for a message whose answer was lost, counted from the first search.
     public var searchesForLostSend: [Duration] = [.zero, .seconds(1), .seconds(3), .seconds(6), .seconds(10)]
 
-    /// A phone: it is away most of the time, its files come over its transport, and what is received there uses its
-    /// storage. nil: a core on this machine.
+    /// Settings for a phone, which is mostly disconnected, transfers files itself, and uses its own storage
+    /// for received files. nil means a core on this machine.
     public var phone: Phone?
 
-    /// What holds for the core of a phone.
+    /// Settings for the core of a phone.
     public struct Phone: Sendable {
-        /// The profile that it had the last time, which is shown while it is away; nil before the first session.
+        /// The profile of the last session, shown while disconnected; nil before the first session.
         public var profile: Profile?
-        /// Largest file that it receives for a reader here; 0: it receives nothing for this computer.
+        /// Maximum size in bytes of a file that the phone receives for a reader here; 0 means none.
         public var receiveLimit: UInt64 = 100 << 20
-        /// How long a read waits for it.
+        /// Time that a read waits for the phone.
         public var awayTimeout = Duration.seconds(10)
-        /// How long the first session is waited for.
+        /// Time to wait for the first session.
         public var pairingTimeout = Duration.seconds(24 * 3600)
-        /// Keeps whose chats it has. Blocks.
+        /// Stores the profile. Blocks.
         public var note: @Sendable (Profile) throws -> Void = { _ in }
 
         public init(profile: Profile?) { self.profile = profile }
@@ -98,7 +96,7 @@ public struct OfficialCoreSettings: Sendable {
         self.folder = folder
     }
 
-    /// Keeps the core's folder to this process, or waits for one that is just leaving. Blocks.
+    /// Locks the core's folder for this process, waiting for one that is about to end. Blocks.
     func takeFolder() throws -> ProcessLock {
         let folder = try PrivateFolder(folder, purpose: Self.purpose)
         return try .takeProfile(

@@ -1,16 +1,16 @@
 import Cryptography
 import Store
 
-/// The index of an official core's profile for another place.
+/// Converts a copied index of an official core's profile.
 public enum OfficialIndexCopy {
-    /// Where the copies lie in an archive, below the folder of the profile: who opens it there next takes them from there
-    /// into its core's files folder.
+    /// Folder of the copies in an archive, below the profile's folder. The next `open` moves them into its
+    /// core's files folder.
     public static let stagingFolder = "staging"
 
-    /// Changes a copied index so that its copies lie in the folder of the profile.
+    /// Changes a copied index so that its copies are in the profile's folder.
     /// - Parameters:
-    ///   - path: of the copied index, which nobody else has open.
-    ///   - key: with which it is encrypted; nil: not.
+    ///   - path: The copied index, which no other process has open.
+    ///   - key: Encryption key; nil if not encrypted.
     /// - Throws: `StoreError`.
     public static func detach(indexAt path: String, key: SecretBytes?) throws {
         let database = try Database(path: path, migrations: Schema.migrations, key: key)

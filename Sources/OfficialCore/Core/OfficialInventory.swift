@@ -5,21 +5,22 @@ import Glibc
 import Posix
 import Store
 
-/// What rows and disk have of the copies that only ChatFS has of an official core's files, for who compares or archives
-/// both: also while a mount has the profile. All calls block.
+/// The rows and files of copies that only ChatFS has, for verification and archives, also during a mount. All
+/// calls block.
 public struct OfficialInventory: Sendable {
     public let copies: [OfficialCopy]
-    /// Copies in the folder that no row names. Absolute.
+    /// Absolute paths of copies in the folder without a row.
     public let strays: [String]
-    /// The folder in the core's files folder where the copies and the files of links lie. Absolute.
+    /// The folder in the core's files folder with the copies and the files of links. Absolute.
     public let stagingFolder: String
 
     /// - Parameters:
-    ///   - folder: of the profile (`official-HASH/profile-N`). Where it has no index nothing is made.
-    ///   - key: with which the index is encrypted; nil: not.
+    ///   - folder: The profile's folder (`official-HASH/profile-N`). Without an index, none is created.
+    ///   - key: Encryption key of the index; nil if not encrypted.
     /// - Throws: `StoreError`, `SystemError`.
     public init(folder: String, key: SecretBytes? = nil) throws {
-        // Out of an archive, until a core is opened; else where an earlier version had it, which did not note it.
+        // From an archive before the first `open`, else the folder of an earlier version, which did not
+        // record it.
         let archived = "\(folder)/\(OfficialIndexCopy.stagingFolder)"
         let usual = access(archived, F_OK) == 0 ? archived : folder.parentPath + "/files/outbox"
         guard access(folder + "/index.sqlite", F_OK) == 0 else {
@@ -31,7 +32,7 @@ public struct OfficialInventory: Sendable {
         defer { database.close() }
         let noted = try database.read { try IndexTables($0).place.known() }
         let staging = noted ?? usual
-        // The folder first: what is kept meanwhile has its name before its row.
+        // The folder first, because a copy's file is created before its row.
         let names = try PrivateFolder.names(at: staging).filter { StagingFolder.file(ofCopy: $0) != nil }
         let copies = try database.read { try IndexTables($0).keptCopies.all(in: staging) }
         let named = Set(copies.map(\.source.path))

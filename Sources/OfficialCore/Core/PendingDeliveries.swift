@@ -1,20 +1,20 @@
 import Base
 import ChatCore
 
-/// Messages that commands left in the core's database for others, until the core has given them to the network.
+/// Waits for messages that commands queued in the core until they are on a server.
 ///
-/// That a chat was left is said to the others in a message. The command is answered when the message is in the
-/// database; a core that ends at once says it only when it is started the next time (seen with 6.4.5).
+/// Leaving a chat sends a message to the other members. The command returns when that message is in the
+/// database; a core that ends at once sends it only after its next start (seen with 6.4.5).
 final class PendingDeliveries: Sendable {
     private let connection: CoreConnection
-    /// The core's numbers of the messages of each command. They only grow, and are not used again.
+    /// The core's message numbers of each command. They are ascending and unique.
     private let noted = Lock<[ClosedRange<Int64>]>([])
 
     private static let timeout = Duration.seconds(5)
 
     init(_ connection: CoreConnection) { self.connection = connection }
 
-    /// Carries out a command whose messages are to be waited for, also those of one that failed half-way.
+    /// Runs a command and records its messages, also if it fails.
     func collect<Result>(
         _ command: () async throws(ChatError) -> Result
     ) async throws(ChatError) -> Result {
@@ -34,7 +34,7 @@ final class PendingDeliveries: Sendable {
         noted.withLock { $0.append(before + 1...after) }
     }
 
-    /// Waits until all of them are with a relay, for `limit` at most: a relay may be away for days.
+    /// Waits, at most `limit`, until all recorded messages are on a server, which may be down for days.
     func wait(limit: Duration) async {
         let ranges = noted.withLock { $0 }
         guard !ranges.isEmpty else { return }
@@ -53,13 +53,13 @@ final class PendingDeliveries: Sendable {
         }
     }
 
-    /// nil from a core that answers no questions about its database.
+    /// Returns nil if the core does not support queries.
     private func last() async -> Int64? { await number("max(snd_message_delivery_id)", "1") }
 
     private func number(_ value: String, _ condition: String) async -> Int64? {
         let query = APICommand.agentQuery(
             "SELECT coalesce(\(value), 0) FROM snd_message_deliveries WHERE \(condition)")
-        // What the core does not answer is not waited for.
+        // Without an answer there is no wait.
         guard case .rows(let rows)? = try? await connection.ask(query, timeout: Self.timeout), rows.count == 2
         else { return nil }
         return Int64(rows[1])

@@ -2,13 +2,13 @@ import Base
 import ChatCore
 import CoreServices
 
-/// Opening a file is reading its message: the core then starts the time of a disappearing one, and counts it no
-/// longer among the unread.
+/// Marks a message as read when its file is opened. The core then starts the timer of a disappearing message
+/// and no longer counts it as unread.
 final class ReadReceipts: Sendable {
     private struct State {
-        /// Items of which somebody opened the file in this mount.
+        /// Items whose file was opened in this mount.
         var opened: Set<ItemID> = []
-        /// Of these, what could not be told to the core yet.
+        /// Opened items that could not be reported to the core yet.
         var unreported: Set<ItemID> = []
     }
 
@@ -27,7 +27,7 @@ final class ReadReceipts: Sendable {
         Task { [weak self] in await self?.report(item) }
     }
 
-    /// What was opened while the core was away. Returns at once.
+    /// Reports files opened while the core was disconnected. Returns at once.
     func reportOpened() {
         let items = state.withLock { state in
             defer { state.unreported = [] }
@@ -36,13 +36,13 @@ final class ReadReceipts: Sendable {
         for item in items { Task { [weak self] in await self?.report(item) } }
     }
 
-    /// The core was away when it was to be told.
+    /// True if the core was disconnected.
     func isUnreported(_ item: ItemID) -> Bool { state.withLock { $0.unreported.contains(item) } }
 
-    /// Somebody opened it in this mount.
+    /// True if the file was opened in this mount.
     func isOpened(_ item: ItemID) -> Bool { state.withLock { $0.opened.contains(item) } }
 
-    /// Once an item, over mounts too. In the background: nobody waits for it.
+    /// Reports each item once, also over several mounts, in the background.
     private func report(_ item: ItemID) async {
         do throws(ChatError) {
             let text = try await blocking.run { [index] in

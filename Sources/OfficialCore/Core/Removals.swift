@@ -2,7 +2,7 @@ import Base
 import ChatCore
 import CoreServices
 
-/// Cancelling transfers and deleting items, through the core.
+/// Cancels transfers and deletes items through the core.
 struct Removals: Sendable {
     private let connection: CoreConnection
     private let index: IndexStore
@@ -26,7 +26,7 @@ struct Removals: Sendable {
             guard let item else { return }
             await blocking.attempt("note that a file was cancelled") { [index, recent] in
                 try index.commit { change in
-                    // Its message is gone meanwhile. Progress that was told before says nothing against the end.
+                    // The message is already deleted. Earlier progress does not contradict the cancellation.
                     let isGone = try change.tables.items.item(item.id) == nil
                     if isGone, recent.contains(item.id, since: began) { return }
                     try change.take(item, .look)
@@ -45,9 +45,9 @@ struct Removals: Sendable {
         for (part, items) in parts { try await delete(items, in: part, mode) }
     }
 
-    /// Where the items are, as the core wants to have it said: parts of a group are spoken of one by one.
-    /// - Throws: `.noSuchChat`; `.noSuchItem` when one of them is not in this chat, whatever chat it is in;
-    ///   `.invalidCommand` for what `mode` does not permit.
+    /// Groups items by the part of the chat, because the core expects one command for each part of a group.
+    /// - Throws: `.noSuchChat`; `.noSuchItem` if an item is not in this chat; `.invalidCommand` if `mode` is
+    ///   not allowed.
     private func parts(
         of items: [ItemID], in chat: ChatReference, _ mode: DeletionMode
     ) async throws(ChatError) -> [(APIChatReference, [ItemID])] {
@@ -65,7 +65,7 @@ struct Removals: Sendable {
                 guard known.part.chat == chat else { throw absence }
                 place = known
             } else {
-                // One that the index does not show, such as a text.
+                // Not in the index, such as a text.
                 let part = APIChatReference(chat)
                 guard let item = try await connection.knownItem(item, in: part) else { throw absence }
                 place = Place(part: part, isSent: item.direction == .sent)
@@ -97,7 +97,7 @@ struct Removals: Sendable {
             let response = try await connection.ask(.deleteItems(part, items, mode), timeout: .seconds(60))
             guard case .chatItemsDeleted(let deletions) = response else { return }
             let deleted = deletions.map(\.item.id)
-            // Also of those that the index does not have yet: a page that names them may be under way.
+            // Includes items that the index does not have yet, because a running request may return them.
             recent.note(deleted)
             guard !deleted.isEmpty else {
                 throw OfficialCoreError(refusal: APIError(path: ["errorStore", "chatItemNotFound"]))
@@ -110,8 +110,9 @@ struct Removals: Sendable {
         }
     }
 
-    /// With a message the core ends a transfer under way, but leaves what is complete on the relay for two
-    /// days: that it deletes only when it is told to cancel the file, while it has the message.
+    /// Deletes complete uploads from the relays, by cancelling their files before the messages are deleted.
+    /// With the message alone, the core ends running transfers but leaves complete files on the relay for two
+    /// days.
     private func withdraw(_ items: [ItemID]) async throws(ChatError) {
         let files = try await blocking.run { [index] in
             try index.read { tables in
@@ -127,7 +128,7 @@ struct Removals: Sendable {
             do throws(OfficialCoreError) {
                 _ = try await connection.ask(.cancelFile(file))
             } catch {
-                // Refused: cancelled before, mostly. The message goes all the same.
+                // Mostly cancelled before. The message is deleted anyway.
                 guard error.refusal != nil else { throw error.chatError }
             }
         }

@@ -1,11 +1,11 @@
 import Base
 import ChatCore
 
-/// Files that belong to no chat, through the core.
+/// Files outside of chats, through the core.
 final class StandaloneFiles: Sendable {
     private let connection: CoreConnection
     private let profile: Int64
-    /// The files that carry the descriptions of uploads, and what they describe.
+    /// Redirect files of uploads, with the files that they describe.
     private let redirects = Lock<[FileID: FileID]>([:])
 
     init(_ connection: CoreConnection, of profile: Profile) {
@@ -39,6 +39,6 @@ final class StandaloneFiles: Sendable {
 
     func note(redirect: FileID, of file: FileID) { redirects.withLock { $0[redirect] = file } }
 
-    /// The file that a redirect describes, else itself.
+    /// Returns the file that a redirect file describes, else `file`.
     func described(by file: FileID) -> FileID { redirects.withLock { $0[file] ?? file } }
 }

@@ -6,21 +6,21 @@ import Posix
 import RemoteControl
 import Store
 
-/// What is kept about one phone in the folder of its core: the keys of the pairing, and what it said of itself. All
+/// The stored pairing with one phone: its keys, name and profile, in the folder of the phone's core. All
 /// calls block.
 public final class PairingStore: Sendable {
-    /// In the folder of the phone's core. Sealed with the key of the data directory.
+    /// File in the folder of the phone's core, sealed with the key of the data directory.
     public static let file = "pairing.sqlite"
 
-    /// What users see of a phone.
+    /// A phone as shown to users.
     public struct Description: Hashable, Sendable {
-        /// As its user calls it here.
+        /// The name given by the user here.
         public var name: String
-        /// As it calls itself; nil before its first session.
+        /// The phone's own name; nil before its first session.
         public var device: String?
-        /// Its last session.
+        /// Time of the last session.
         public var seen: Timestamp?
-        /// Whose chats they are; nil before they were read.
+        /// The profile of the chats; nil before they were read.
         public var profile: Profile?
     }
 
@@ -38,12 +38,12 @@ public final class PairingStore: Sendable {
 
     private let database: Database
 
-    /// Opens the store of a phone, or makes one with fresh keys.
+    /// Opens the store of a phone, or creates one with new keys.
     /// - Parameters:
-    ///   - folder: of the phone's core, which exists.
-    ///   - key: that of the data directory; nil: it is not encrypted.
-    ///   - name: of a phone that is new.
-    /// - Throws: `StoreError`; `NetworkError` where no keys can be made.
+    ///   - folder: The existing folder of the phone's core.
+    ///   - key: Key of the data directory; nil if not encrypted.
+    ///   - name: Name for a new phone.
+    /// - Throws: `StoreError`; `NetworkError` if no keys can be created.
     public init(folder: String, key: SecretBytes?, name: String) throws {
         database = try Database(path: "\(folder)/\(Self.file)", migrations: Self.migrations, key: key)
         let fresh = try Pairing.make()
@@ -67,7 +67,7 @@ public final class PairingStore: Sendable {
         return found
     }
 
-    /// - Throws: `StoreError`; what the keys are refused with.
+    /// - Throws: `StoreError`; errors of invalid keys.
     func pairing() throws -> Pairing {
         let found = try database.read { connection in
             try connection.first(
@@ -91,7 +91,7 @@ public final class PairingStore: Sendable {
         return pairing
     }
 
-    /// Durably, before the phone is answered: both sides need the keys of the last session.
+    /// Stores the session's keys durably, before the reply to the phone, because both sides need them.
     func remember(_ phone: Pairing.Phone) throws {
         try database.durableTransaction { connection in
             try connection.execute(
@@ -100,7 +100,7 @@ public final class PairingStore: Sendable {
         }
     }
 
-    /// The port of the last link, which a firewall may have been told; nil before the first.
+    /// The port of the last link, which a firewall may allow; nil before the first.
     func port() throws -> UInt16? {
         try database.read { connection in
             try connection.first("SELECT port FROM pairing") { row in
@@ -113,7 +113,7 @@ public final class PairingStore: Sendable {
         _ = try database.transaction { try $0.execute("UPDATE pairing SET port = ?", Int64(port)) }
     }
 
-    /// Whose chats they are.
+    /// Stores the profile of the chats.
     public func note(_ profile: Profile) throws {
         try database.durableTransaction { connection in
             try connection.execute(
@@ -125,7 +125,7 @@ public final class PairingStore: Sendable {
         _ = try database.durableTransaction { try $0.execute("UPDATE pairing SET name = ?", name) }
     }
 
-    /// For who removes or moves its folder. Nothing else may be called afterwards.
+    /// Closes the store before its folder is removed or moved. Do not use it afterwards.
     public func close() { database.close() }
 
     private static let damaged = StoreError(.damaged, "What is kept about a phone could not be read.")

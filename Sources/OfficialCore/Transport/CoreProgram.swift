@@ -3,7 +3,7 @@ import Glibc
 import Network
 import Posix
 
-/// The running `simplex-chat` of a transport: started when it is asked for and does not run.
+/// The running `simplex-chat` of a transport; started on demand.
 actor CoreProgram {
     private struct Running {
         let child: ChildProcess
@@ -13,7 +13,7 @@ actor CoreProgram {
     private let settings: CoreProgramSettings
     private let executable: String
     private var running: Running?
-    /// Two lanes may ask at once; one start serves both.
+    /// Both lanes share one start.
     private var starting: Task<Result<Running, OfficialCoreError>, Never>?
     private var isStopped = false
 
@@ -22,7 +22,7 @@ actor CoreProgram {
         executable = try Self.find(settings.program)
     }
 
-    /// The path of the program; a bare name is looked for in PATH.
+    /// Returns the path of the program. A bare name is searched for in PATH.
     static func find(_ program: String?) throws(OfficialCoreError) -> String {
         let path = program ?? ProgramSearch.path(of: "simplex-chat")
         guard let found = path, found.isAbsolutePath, access(found, X_OK) == 0 else {
@@ -35,7 +35,7 @@ actor CoreProgram {
         return found
     }
 
-    /// Where the program listens; starts it first when it does not run.
+    /// Returns the program's listening address. Starts the program if it does not run.
     func endpoint() async throws(OfficialCoreError) -> Endpoint {
         guard !isStopped else { throw OfficialCoreError(.closed, "The SimpleX core is closed.") }
         if let running, running.child.endingIfEnded() == nil { return running.endpoint }
@@ -52,19 +52,19 @@ actor CoreProgram {
         let outcome = await task.value
         if starting == task {
             starting = nil
-            // Why there is none is thrown below.
+            // The error is thrown below.
             running = try? outcome.get()
         }
         let started = try outcome.get()
-        // Stopped meanwhile: the last reference kills it.
+        // Stopped meanwhile; releasing the last reference kills it.
         guard !isStopped else { throw OfficialCoreError(.closed, "The SimpleX core is closed.") }
         return started.endpoint
     }
 
-    /// Ends the program: politely, then less so. At most 11 seconds.
+    /// Ends the program with SIGINT, SIGTERM and SIGKILL, in at most 11 s.
     func stop() async {
         isStopped = true
-        // One that could not be started has told who started it, and needs no end.
+        // A failed start was reported to its caller and needs no stop.
         if let starting, let started = try? await starting.value.get() { running = started }
         guard let child = running?.child else { return }
         running = nil
@@ -126,7 +126,7 @@ actor CoreProgram {
         ] + settings.arguments
     }
 
-    /// What is said only to one that stays; the one that makes a profile starts nothing.
+    /// Arguments for the running program only, not for creating a profile.
     private static func running(_ settings: CoreProgramSettings) -> [String] {
         settings.startsChats ? [] : ["--maintenance"]
     }
@@ -136,13 +136,13 @@ actor CoreProgram {
         input: ChildProcess.Stream
     ) async throws(OfficialCoreError) -> ChildProcess {
         var start = ChildProcess.Settings(executable, arguments)
-        // The program writes every command with its text and paths to its output: nobody is to see it.
+        // Pipes, because the program prints every command with its text and paths.
         start.output = .pipe
         start.errors = .pipe
         start.input = input
         start.ownGroup = true
         start.parentDeathSignal = SIGTERM
-        // Without a UTF-8 locale it cannot print a name and ends.
+        // Without a UTF-8 locale it fails to print a name and exits.
         start.environment = ["LC_ALL": "C.UTF-8"]
         do throws(SystemError) {
             let child = try await ChildProcess.start(start)
@@ -153,7 +153,7 @@ actor CoreProgram {
         }
     }
 
-    /// Takes what a stream says and forgets it, so that the program never waits for a reader.
+    /// Reads and discards a stream, so that the program never blocks on it.
     private static func drop(_ stream: OpenFile) {
         Thread.start("simplex-output") {
             var buffer = [UInt8](repeating: 0, count: 16_384)
@@ -164,8 +164,8 @@ actor CoreProgram {
         }
     }
 
-    /// The first start asks for a name on the terminal; it gets it here. The profile is an ordinary one,
-    /// not a bot's as the program's own option makes it.
+    /// Enters the name that the program asks for at its first start. This creates an ordinary profile; the
+    /// program's own option would create a bot's.
     private static func createProfile(
         _ name: String, _ executable: String, _ settings: CoreProgramSettings
     ) async throws(OfficialCoreError) {
@@ -191,8 +191,7 @@ actor CoreProgram {
         return port
     }
 
-    /// Waits until the port is listened on. True when it is our child that does; false when it is somebody
-    /// else.
+    /// Waits until the port has a listener. Returns true for the child, false for another process.
     private static func listens(
         _ child: ChildProcess, on port: UInt16, until limit: ContinuousClock.Instant
     ) async throws(OfficialCoreError) -> Bool {

@@ -2,13 +2,12 @@ import Base
 import Glibc
 import Posix
 
-/// The two databases of an official core, seen from outside: never opened for writing, never read beyond
-/// their first bytes.
+/// The two databases of an official core as files. Never opened for writing; only the first bytes are read.
 public struct DatabaseFiles: Hashable, Sendable {
     /// Path without `_chat.db` and `_agent.db`.
     public let prefix: String
 
-    /// - Throws: `.invalidCommand` when the prefix is not an absolute path.
+    /// - Throws: `.invalidCommand` if the prefix is not an absolute path.
     public init(prefix: String) throws(OfficialCoreError) {
         guard prefix.isAbsolutePath, prefix.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
             throw OfficialCoreError(
@@ -17,7 +16,7 @@ public struct DatabaseFiles: Hashable, Sendable {
         self.prefix = prefix
     }
 
-    /// Where `simplex-chat` keeps its databases: `~/.simplex/simplex_v1`.
+    /// The default of `simplex-chat`: `~/.simplex/simplex_v1`.
     public static func defaultPrefix() -> String {
         (getenv("HOME").map { String(cString: $0) } ?? "") + "/.simplex/simplex_v1"
     }
@@ -25,14 +24,14 @@ public struct DatabaseFiles: Hashable, Sendable {
     public enum Condition: Hashable, Sendable {
         case missing
         case plain
-        /// Not an SQLite file as such: encrypted, or damaged.
+        /// Not a plain SQLite file: encrypted or damaged.
         case encrypted
     }
 
     private var paths: [String] { [prefix + "_chat.db", prefix + "_agent.db"] }
 
-    /// Of the one with the chats. Blocks for a moment.
-    /// - Throws: where the file is there and cannot be opened or read.
+    /// Examines the chat database. Blocks briefly.
+    /// - Throws: Errors of opening or reading an existing file.
     public func condition() throws(SystemError) -> Condition {
         let file: OpenFile
         do throws(SystemError) {
@@ -46,7 +45,7 @@ public struct DatabaseFiles: Hashable, Sendable {
         return start == Array("SQLite format 3\0".utf8) ? .plain : .encrypted
     }
 
-    /// Refuses where something has a name that a new core takes, or its copies: it would be lost.
+    /// Rejects a prefix with existing databases or their copies, which a new core would overwrite.
     /// - Throws: `.inUse`.
     public func requireFree() throws(OfficialCoreError) {
         let taken = (paths + copies).filter { path in
@@ -61,22 +60,23 @@ public struct DatabaseFiles: Hashable, Sendable {
                 + "with --database.")
     }
 
-    /// Removes both databases, for who made them just now, with the copies that the core made.
+    /// Deletes both databases and the core's copies. Only for databases that the caller has just created.
     public func remove() {
         for path in paths { unlink(path) }
         removeCopies()
     }
 
-    /// Cores make databases as open as the umask of their process and the archive let them be.
+    /// Restricts access to the owner. Cores create databases with the permissions of the umask or the
+    /// archive.
     public func closeToOthers() { for path in paths { chmod(path, 0o600) } }
 
-    /// What the core left of databases that it replaced.
+    /// Deletes the core's copies of databases that it replaced.
     public func removeCopies() { for path in copies { unlink(path) } }
 
-    /// Where it leaves them.
+    /// Paths of these copies.
     public var copies: [String] { paths.map { $0 + ".bak" } }
 
-    /// Another process that has one of the databases open, of this user's. Blocks for a moment.
+    /// Returns another process of this user that has a database open. Blocks briefly.
     public func user() -> ProcessName? {
         let files = Set(paths.compactMap(FileIdentity.init))
         guard !files.isEmpty else { return nil }
@@ -88,7 +88,7 @@ public struct DatabaseFiles: Hashable, Sendable {
         }.map(ProcessName.init)
     }
 
-    /// Refuses when another process has them open.
+    /// Throws `.inUse` if another process has them open.
     func checkUnused() throws(OfficialCoreError) {
         guard let user = user() else { return }
         throw OfficialCoreError(
@@ -98,7 +98,7 @@ public struct DatabaseFiles: Hashable, Sendable {
     }
 }
 
-/// A process as a person knows it: `simplex-chat (process 4711)`.
+/// A process for messages: `simplex-chat (process 4711)`.
 public struct ProcessName: Hashable, Sendable, CustomStringConvertible {
     public let identifier: pid_t
     public let name: String
@@ -125,15 +125,15 @@ private struct FileIdentity: Hashable {
     }
 }
 
-/// What /proc tells about processes. Those of other users keep their secrets.
+/// Process information from /proc. Processes of other users are partly hidden.
 enum ProcessTable {
-    /// Paths below /proc that lead to what the process has open.
+    /// Paths below /proc of a process's open descriptors.
     static func descriptors(of process: pid_t) -> [String] {
         let path = "/proc/\(process)/fd"
         return ProcessInformation.names(in: path).map { path + "/" + $0 }
     }
 
-    /// Inodes of the sockets that a process has open.
+    /// Inodes of a process's open sockets.
     static func sockets(of process: pid_t) -> Set<UInt64> {
         var buffer = [CChar](repeating: 0, count: 64)
         return Set(
@@ -146,7 +146,7 @@ enum ProcessTable {
             })
     }
 
-    /// Inodes of the sockets that listen on a TCP port, on any address.
+    /// Inodes of sockets that listen on a TCP port, on any address.
     static func listeners(on port: UInt16) -> Set<UInt64> {
         var inodes: Set<UInt64> = []
         for table in ["/proc/self/net/tcp", "/proc/self/net/tcp6"] {

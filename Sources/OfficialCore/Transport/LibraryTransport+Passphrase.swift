@@ -2,12 +2,11 @@ import Base
 import Cryptography
 import Posix
 
-/// The passphrase of a core's databases, which the library alone can change: a program would have it on its command line
-/// or in the commands that it shows.
+/// Changes the passphrase of a core's databases. Only the library can do that; a program would show it in its
+/// arguments or its log of commands.
 extension LibraryTransport {
-    /// Whether this passphrase opens the databases, nil standing for none. Changes nothing in them.
-    /// - Throws: `.inUse`, `.notInstalled`, `.notUnderstood`; `.database` for what keeps them from being
-    ///   opened besides.
+    /// Returns true if the passphrase opens the databases; nil means none. Does not change them.
+    /// - Throws: `.inUse`, `.notInstalled`, `.notUnderstood`; `.database` for other errors of opening.
     public static func opens(
         _ database: DatabaseFiles, library path: String, passphrase: SecretBytes?
     ) async throws(OfficialCoreError) -> Bool {
@@ -18,13 +17,13 @@ extension LibraryTransport {
         }
     }
 
-    /// Encrypts both databases with a new passphrase. The core copies them first, under their names with `.bak` behind;
-    /// who calls this removes those copies when the new ones have been opened.
+    /// Encrypts both databases with a new passphrase. The core first copies them to `.bak` files, which the
+    /// caller deletes after the new databases have been opened.
     ///
     /// - Parameters:
-    ///   - present: nil: they are not encrypted.
-    ///   - new: of printable characters of ASCII without spaces, which is all that the core takes.
-    /// - Throws: `.invalidCommand` for characters that it does not take, `.refused`, `.notUnderstood`, `.closed`.
+    ///   - present: Current passphrase; nil if not encrypted.
+    ///   - new: Printable ASCII characters without spaces, the only ones that the core accepts.
+    /// - Throws: `.invalidCommand` for other characters, `.refused`, `.notUnderstood`, `.closed`.
     public func changePassphrase(
         from present: SecretBytes?, to new: SecretBytes
     ) async throws(OfficialCoreError) {
@@ -36,14 +35,14 @@ extension LibraryTransport {
         }
     }
 
-    /// Whether the core takes such a passphrase: others it takes for the end of a command.
+    /// Returns true if the core accepts the passphrase. Other characters would end the command.
     public static func isPossible(_ passphrase: SecretBytes) -> Bool {
         passphrase.withUnsafeBytes { bytes in
             !bytes.isEmpty && bytes.allSatisfy { (0x21...0x7E).contains($0) }
         }
     }
 
-    /// In locked memory all the way.
+    /// Builds the command in locked memory.
     static func command(from present: SecretBytes?, to new: SecretBytes) throws(OfficialCoreError)
         -> SecretBytes
     {

@@ -3,34 +3,34 @@ import ChatCore
 import Cryptography
 import Posix
 
-/// An official core in this process: no port, nobody else can reach it. The recommended one.
+/// An official core as a library in this process, without a port. The recommended kind.
 ///
-/// The chat is not started yet when this is made: `start` (with folders and encryption set before) does it.
-/// No fork may go on after `open`, so a mount in the background forks first.
+/// Chats are started by the command `start`, after folders and encryption were set. A process must not fork
+/// and continue after `open`, so a background mount forks first.
 public final class LibraryTransport: OfficialTransport {
     let library: SimplexLibrary
     let controller: SimplexLibrary.Controller
     private let pending = PendingRequests(refusal: nil)
     private let stream = TransportEvents()
-    /// One thread for each lane, which keeps the order; the core works on both at once.
+    /// One ordered thread per lane; the core works on both in parallel.
     private let threads: [TransportLane: ThreadPool]
     private let state = Lock(State())
 
     private struct State {
         var isClosing = false
-        /// Threads that carry out commands in the library, or are on their way there.
+        /// Threads that run a command in the library, or are about to.
         var inside = 0
     }
 
-    /// Threads live as long as the process, as the library does.
+    /// Like the library, these threads live as long as the process.
     static let lanes = [
         TransportLane.foreground: ThreadPool(name: "simplex-front", threads: 1),
         TransportLane.background: ThreadPool(name: "simplex-back", threads: 1),
     ]
 
-    /// How long the thread of the events waits in the library at a time, in microseconds: ten minutes, so that
-    /// an idle process sleeps. Nobody waits for that thread: it waits for the queue of events, which is in
-    /// memory and stays when the databases are closed.
+    /// Timeout of one wait for events in the library, in microseconds: ten minutes, so that an idle process
+    /// sleeps. No code waits for that thread; the event queue is in memory and stays valid after the
+    /// databases are closed.
     private static let eventTimeout: Int32 = 600_000_000
 
     private init(library: SimplexLibrary, controller: SimplexLibrary.Controller) {
@@ -39,10 +39,10 @@ public final class LibraryTransport: OfficialTransport {
         threads = Self.lanes
     }
 
-    /// Loads the library and opens the databases, which it makes when there are none and brings up to date.
+    /// Loads the library and opens the databases. Creates missing ones and migrates old ones.
     ///
-    /// - Parameter passphrase: UTF-8 without NUL; nil for databases that are not encrypted. Not kept: where the
-    ///   caller keeps none either, it is wiped with the last reference.
+    /// - Parameter passphrase: UTF-8 without NUL; nil if not encrypted. Not kept: it is wiped with the last
+    ///   reference.
     /// - Throws: `.invalidCommand` for a passphrase with NUL; `.inUse`, `.notInstalled`, `.database`,
     ///   `.notUnderstood`.
     public static func open(
@@ -51,7 +51,7 @@ public final class LibraryTransport: OfficialTransport {
         guard passphrase?.withUnsafeBytes({ $0.contains(0) }) != true else {
             throw OfficialCoreError(.invalidCommand, "A passphrase cannot hold the character NUL.")
         }
-        // The first thread that enters the run-time system must be one that stays.
+        // The first thread that enters the Haskell runtime must be a permanent one.
         guard let front = lanes[.foreground] else { preconditionFailure("every lane has its thread") }
         return try await front.run { () throws(OfficialCoreError) in
             try database.checkUnused()
@@ -82,8 +82,8 @@ public final class LibraryTransport: OfficialTransport {
         }
     }
 
-    /// Carries out work in the library among the commands of somebody who waits.
-    /// - Throws: `.closed`; nothing was done.
+    /// Runs work in the library on the foreground lane.
+    /// - Throws: `.closed`; the work was not run.
     func perform<Result: Sendable>(
         _ body: @escaping @Sendable () -> Result
     ) async throws(OfficialCoreError) -> Result {
@@ -98,7 +98,7 @@ public final class LibraryTransport: OfficialTransport {
         return await front.run(body)
     }
 
-    /// The core is in this process: there is never another.
+    /// Constant, because the core in this process is never replaced.
     public func connection(of lane: TransportLane) -> UInt64 { 1 }
 
     private func run(_ text: String, _ name: String) {
@@ -110,7 +110,7 @@ public final class LibraryTransport: OfficialTransport {
             }
             return try frame.answer()
         }
-        // Nobody waits any more: what a send made is told in this answer and nowhere else.
+        // The request has expired, but only this answer contains the sent item.
         if !pending.finish(name, outcome), case .success(.newChatItems) = outcome, let frame {
             stream.tell(.event(frame.event))
         }
@@ -118,15 +118,15 @@ public final class LibraryTransport: OfficialTransport {
 
     public func events() -> AsyncStream<TransportEvent> { stream.stream() }
 
-    /// Stops the chat and closes the databases. Commands under way come to their end first; a library that
-    /// does not come back from one for 15 seconds is left to the end of the process.
+    /// Stops the chats and closes the databases after running commands have ended. If the library does not
+    /// return from a command within 15 s, it stays open until the process ends.
     public func close() async {
         let isFirst = state.withLock { state in
             defer { state.isClosing = true }
             return !state.isClosing
         }
         guard isFirst else { return }
-        // Best effort: a core that does not answer is closed all the same.
+        // An error is ignored, because the core is closed anyway.
         _ = try? await request(.stop, timeout: .seconds(10))
         pending.fail(OfficialCoreError(.closed, "The SimpleX core is closed."))
         let end = ContinuousClock.now + .seconds(15)

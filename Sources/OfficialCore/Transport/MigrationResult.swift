@@ -1,8 +1,8 @@
 import JSON
 
-/// What the library says of opening its databases (`DBMigrationResult`), in words.
+/// The library's result of opening its databases (`DBMigrationResult`), as an error.
 enum MigrationResult {
-    /// Whether the passphrase was right, where databases that are not of this version were not to be changed.
+    /// Returns true if the passphrase was right, for an open without migration.
     static func hasOpened(_ answer: [UInt8]) throws(OfficialCoreError) -> Bool {
         switch JSONValue.parse(answer)?.type {
         case "ok", "errorMigration": true
@@ -13,7 +13,7 @@ enum MigrationResult {
         }
     }
 
-    /// nil when they are open.
+    /// Returns nil if the databases are open.
     static func error(in answer: [UInt8]) -> OfficialCoreError? {
         guard let json = JSONValue.parse(answer), let type = json.type else {
             return OfficialCoreError(.notUnderstood, "The SimpleX library answered nonsense.")

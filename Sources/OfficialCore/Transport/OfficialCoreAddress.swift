@@ -1,19 +1,19 @@
 import Base
 import Network
 
-/// Where an official core is, as `--core` says it.
+/// The address of an official core, the value of `--core`.
 public enum OfficialCoreAddress: Hashable, Sendable {
     /// `lib:/path/libsimplex.so`: in this process.
     case library(path: String)
-    /// `ws://127.0.0.1:5225`: a running program. Without encryption and password, so on this machine only,
-    /// unless the user said that the way there is safe.
+    /// `ws://127.0.0.1:5225`: a running program. Without encryption and password, so only on this machine
+    /// unless the user confirms that the network path is safe.
     case webSocket(Endpoint)
     /// `simplex-chat` or `simplex-chat:/path`: a program to start.
     case program(path: String?)
     /// `phone` or `phone:NAME`: a phone that connects to this computer.
     case phone(name: String?)
 
-    /// - Throws: `.invalidCommand` with a sentence for who wrote it.
+    /// - Throws: `.invalidCommand` with a sentence for the user.
     public init(_ text: String, allowsRemote: Bool = false) throws(OfficialCoreError) {
         if let path = Self.rest(of: text, after: "lib:") {
             guard path.isAbsolutePath else {
@@ -54,7 +54,7 @@ public enum OfficialCoreAddress: Hashable, Sendable {
         guard let endpoint = Endpoint(authority), endpoint.port > 0 else {
             throw invalid("The address of a running core is ws://127.0.0.1:PORT.")
         }
-        // The name may lead to ::1, where the program does not listen.
+        // The name may resolve to ::1, where the program does not listen.
         if endpoint.host.lowercased() == "localhost" {
             return Endpoint(host: "127.0.0.1", port: endpoint.port)
         }

@@ -1,67 +1,68 @@
 import Base
 import ChatCore
 
-/// The way to an official core: its library in this process, its program over a WebSocket, a phone's over its sessions.
+/// The connection to an official core: its library in this process, its program over a WebSocket, or a phone.
 ///
-/// Contract: a request is sent once, never repeated by the transport; it returns the core's answer, or throws
-/// `.refused` with the core's error, or fails otherwise. After `.timeout`, `.broken`, `.cancelled`, `.interrupted`
-/// and `.notUnderstood` it is not known whether the core carried it out; after every other error it has not.
-/// Requests of one lane are carried out in the order they were made, the two lanes at once. Events come in the
-/// order in which the core told them, each once, to the one stream; they may be lost whenever the connection breaks
-/// or another client is attached, so after each `.connected` the listener reads the state anew. A transport
-/// connects by itself and again after every break; requests made meanwhile fail at once with `.disconnected`, and
-/// nothing of them is sent later. Each connection of a lane has a number of its own, since another core may answer
-/// at the next one. No method blocks a thread of the cooperative pool. `close` ends everything that the transport
-/// began, and returns when the core (where it is ours) has ended.
+/// - The transport sends a request once. The result is the core's answer, `.refused` with the core's error,
+///   or another error. After `.timeout`, `.broken`, `.cancelled`, `.interrupted` and `.notUnderstood` the
+///   command may have taken effect; after other errors it has not.
+/// - Requests of one lane are processed in order, the two lanes in parallel.
+/// - Events arrive in order, each once, on the one stream. They may be lost when the connection breaks or
+///   another client is attached, so the listener reads the state again after each `.connected`.
+/// - A transport connects and reconnects by itself. Requests made without a connection fail at once with
+///   `.disconnected` and are never sent. Each connection of a lane has a unique number, because the next one
+///   may lead to another core.
+/// - No method blocks a thread of the cooperative pool. `close` ends all work and returns when a core that
+///   ChatFS runs has ended.
 public protocol OfficialTransport: Sendable {
-    /// - Parameter connection: the only connection of the lane over which it may go, else `.disconnected`; nil: any.
-    /// - Throws: `.refused`, `.invalidCommand`, `.disconnected`, `.broken`, `.timeout`, `.cancelled`, `.closed`,
-    ///   `.interrupted`, `.notUnderstood`.
+    /// - Parameter connection: The only connection of the lane to use, else `.disconnected`; nil for any.
+    /// - Throws: `.refused`, `.invalidCommand`, `.disconnected`, `.broken`, `.timeout`, `.cancelled`,
+    ///   `.closed`, `.interrupted`, `.notUnderstood`.
     func request(
         _ command: APICommand, lane: TransportLane, timeout: Duration, connection: UInt64?
     ) async throws(OfficialCoreError) -> APIResponse
 
-    /// The number of the present connection of a lane, or of the last one. Never one that it had before.
+    /// The unique number of a lane's current or last connection.
     func connection(of lane: TransportLane) -> UInt64
 
-    /// For one listener: a second call takes the events from the first.
+    /// Returns the stream for one listener. A second call ends the first stream.
     func events() -> AsyncStream<TransportEvent>
 
-    /// How the files of a core on another machine come and go; nil: they lie in a folder of this machine.
+    /// File transfer with a core on another machine; nil if its files are in a local folder.
     var remoteFiles: (any RemoteFiles)? { get }
 
     func close() async
 }
 
-/// Who waits for a command: the core works on the commands of one lane one after another.
+/// The lane of a command. The core processes the commands of one lane one after another.
 public enum TransportLane: Hashable, Sendable, CaseIterable {
-    /// Somebody is waiting: receiving, sending, state.
+    /// Commands with a waiting caller: receiving, sending, state.
     case foreground
-    /// Filling in the history.
+    /// Reading the history.
     case background
 }
 
 public enum TransportEvent: Hashable, Sendable {
     case event(APIEvent)
-    /// Commands can be made. What happened before may have been missed.
+    /// Commands can be sent. Earlier events may have been lost.
     case connected
-    /// Until the next `.connected`; the sentence says why.
+    /// Until the next `.connected`; the sentence gives the reason.
     case disconnected(String)
 }
 
 extension OfficialTransport {
     public var remoteFiles: (any RemoteFiles)? { nil }
 
-    /// Over whichever connection there is.
-    /// - Throws: as `request` of the protocol.
+    /// Sends a request over any connection.
+    /// - Throws: As `request` of the protocol.
     public func request(
         _ command: APICommand, lane: TransportLane = .foreground, timeout: Duration = .seconds(30)
     ) async throws(OfficialCoreError) -> APIResponse {
         try await request(command, lane: lane, timeout: timeout, connection: nil)
     }
 
-    /// The groups of a user, in whichever spelling the core knows.
-    /// - Throws: as `request`; `.notUnderstood` for another answer.
+    /// Returns a user's groups, with the command's spelling of either version.
+    /// - Throws: As `request`; `.notUnderstood` for another answer.
     public func groups(
         of user: Int64, lane: TransportLane = .foreground, timeout: Duration = .seconds(30)
     ) async throws(OfficialCoreError) -> [APIChatInfo] {

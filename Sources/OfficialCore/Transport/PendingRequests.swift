@@ -1,23 +1,23 @@
 import Base
 
-/// Commands that wait for their answer. Each ends exactly once: by its answer, its timeout, the end of
-/// its task, or the end of the connection.
+/// Commands that wait for their answer. Each ends exactly once: by its answer, its timeout, cancellation, or
+/// the end of the connection.
 final class PendingRequests: Sendable {
     typealias Outcome = Result<APIResponse, OfficialCoreError>
 
     private struct State {
         var next: UInt64 = 1
         var waiting: [String: CheckedContinuation<Outcome, Never>] = [:]
-        /// Set for good, or until `open`.
+        /// Set permanently, or until `open`.
         var refusal: OfficialCoreError?
     }
 
     private let state: Lock<State>
 
-    /// Refuses requests with `refusal` until it is opened.
+    /// Refuses requests with `refusal` until `open`.
     init(refusal: OfficialCoreError?) { state = Lock(State(refusal: refusal)) }
 
-    /// Makes a request: `send` gets the name by which its answer is known, and is called at once.
+    /// Adds a request and calls `send` at once with the name that identifies the answer.
     func request(
         timeout: Duration, send: @Sendable (String) throws(OfficialCoreError) -> Void
     ) async throws(OfficialCoreError) -> APIResponse {
@@ -58,7 +58,7 @@ final class PendingRequests: Sendable {
 
     private static let cancelled = OfficialCoreError(.cancelled, "The command was given up.")
 
-    /// Ends the request of that name; false when nobody waits for it (any more).
+    /// Ends the request of this name. Returns false if it has already ended.
     @discardableResult
     func finish(_ name: String, _ outcome: Outcome) -> Bool {
         let continuation = state.withLock { $0.waiting.removeValue(forKey: name) }
@@ -68,8 +68,8 @@ final class PendingRequests: Sendable {
 
     func open() { state.withLock { $0.refusal = nil } }
 
-    /// Ends all requests, and refuses those that come with `refusal`, nil for the same. Those that end were
-    /// handed to the connection, so the core may have them: their errors say so.
+    /// Ends all requests and refuses later ones with `refusal`, or with `error` if nil. Ended requests were
+    /// passed to the connection, so their errors say that the core may have them.
     func fail(_ error: OfficialCoreError, later refusal: OfficialCoreError? = nil) {
         let waiting = state.withLock { state in
             state.refusal = refusal ?? error

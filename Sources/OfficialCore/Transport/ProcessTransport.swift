@@ -3,11 +3,10 @@ import Glibc
 import Network
 import Posix
 
-/// An official program that ChatFS starts for itself and stops with the mount. When it ends in between it
-/// is started again.
+/// An official program that ChatFS starts, restarts after an exit, and stops with the mount.
 ///
-/// Its port is on the loopback interface and has no password: every program of every user of this machine
-/// can reach it. That is SimpleX Chat's own way; the library has no port.
+/// Its port on the loopback interface has no password, so every program of every user of this machine can
+/// reach it. The library has no port.
 public final class ProcessTransport: OfficialTransport {
     private let program: CoreProgram
     private let socket: WebSocketTransport
@@ -19,7 +18,7 @@ public final class ProcessTransport: OfficialTransport {
 
     public var version: APIVersion { socket.version }
 
-    /// The path of the program that would be started: `program`, or `simplex-chat` from PATH.
+    /// Returns the path of the program that would be started: `program`, or `simplex-chat` from PATH.
     /// - Throws: `.notInstalled`.
     public static func find(_ program: String?) throws(OfficialCoreError) -> String {
         try CoreProgram.find(program)
@@ -27,8 +26,8 @@ public final class ProcessTransport: OfficialTransport {
 
     /// Starts the program and connects to it.
     ///
-    /// - Throws: `.encryptedDatabase`, since the passphrase would be visible to everybody on its command
-    ///   line; `.inUse`, `.notInstalled`, `.noProfile`, or what kept it from answering.
+    /// - Throws: `.encryptedDatabase`, because the passphrase would be visible in its arguments; `.inUse`,
+    ///   `.notInstalled`, `.noProfile`, or the reason for a missing answer.
     public static func start(
         _ settings: CoreProgramSettings
     ) async throws(OfficialCoreError) -> ProcessTransport {

@@ -3,15 +3,15 @@ import Cryptography
 import Glibc
 import Posix
 
-/// `libsimplex.so` in this process (the C interface of SimpleX Chat). Loaded and started once, never
-/// unloaded: the Haskell run-time system cannot be started twice, and a fork
-/// that goes on after it has begun would lack its threads (starting programs is well: fork and exec).
+/// `libsimplex.so` in this process (the C interface of SimpleX Chat). Loaded once and never unloaded, because
+/// the Haskell runtime cannot be started twice. A forked process that continues would lack its threads; fork
+/// and exec are fine.
 ///
-/// All functions block; they may be called from several threads at once, never from the cooperative pool.
+/// All functions block and are thread-safe. Never call them on the cooperative pool.
 final class SimplexLibrary: Sendable {
-    /// An open database with its chat core: the library's pointer, passed back and never looked into.
+    /// An open database with its chat core, as an opaque pointer.
     struct Controller: @unchecked Sendable {
-        // Safe: the library locks what it points to, and allows calls from several threads.
+        // Safe: the library locks the object and allows calls from several threads.
         fileprivate let pointer: UnsafeMutableRawPointer
     }
 
@@ -35,7 +35,7 @@ final class SimplexLibrary: Sendable {
 
     private static let loaded = Lock<SimplexLibrary?>(nil)
 
-    /// Loads the library and starts its run-time system, the first time.
+    /// Loads the library and starts its runtime at the first call.
     static func load(_ path: String) throws(OfficialCoreError) -> SimplexLibrary {
         try loaded.withLock { loaded throws(OfficialCoreError) in
             if let loaded {
@@ -52,14 +52,14 @@ final class SimplexLibrary: Sendable {
     }
 
     private init(_ path: String) throws(OfficialCoreError) {
-        // Global: the Haskell libraries find each other's symbols. Theirs come first (RTLD_DEEPBIND): the SQLCipher among
-        // them has the names of this program's SQLite, and another layout of its objects.
+        // RTLD_GLOBAL, because the Haskell libraries use each other's symbols. RTLD_DEEPBIND, because their
+        // SQLCipher has the symbols of this program's SQLite with other object layouts.
         guard let handle = dlopen(path, RTLD_NOW | RTLD_GLOBAL | RTLD_DEEPBIND) else {
             throw OfficialCoreError(
                 .notInstalled, "The SimpleX library could not be loaded: \(Self.reason()).")
         }
         self.path = path
-        // The types are those of the library's header; the names are fixed since version 5.
+        // The types are from the library's header; the names are stable since version 5.
         let start = unsafeBitCast(try Self.symbol("hs_init_with_rtsopts", in: handle), to: Start.self)
         migrate = unsafeBitCast(try Self.symbol("chat_migrate_init", in: handle), to: Migrate.self)
         send = unsafeBitCast(try Self.symbol("chat_send_cmd", in: handle), to: Send.self)
@@ -68,8 +68,8 @@ final class SimplexLibrary: Sendable {
         Self.startRuntime(start)
     }
 
-    /// Our signals stay ours, and the collector works beside the program. The words stay in memory for the
-    /// life of the process: the run-time system keeps pointers to them.
+    /// Keeps this program's signal handlers and uses the non-moving collector. The arguments are never freed,
+    /// because the runtime keeps pointers to them.
     private static func startRuntime(_ start: Start) {
         let words = ["chatfs", "+RTS", "-A16m", "-xn", "--install-signal-handlers=no", "-RTS"]
         let arguments = UnsafeMutablePointer<OwnedText?>.allocate(capacity: words.count + 1)
@@ -96,9 +96,9 @@ final class SimplexLibrary: Sendable {
 
     // MARK: Calls
 
-    /// Opens the two databases `<prefix>_chat.db` and `<prefix>_agent.db`, brings them up to date and makes
-    /// the core on them. `passphrase` holds no NUL; nil for databases that are not encrypted. What the library
-    /// keeps of it is not ours.
+    /// Opens the databases `<prefix>_chat.db` and `<prefix>_agent.db`, migrates them and creates their core.
+    /// The library may keep its own copy of the passphrase.
+    /// - Parameter passphrase: Without NUL; nil if not encrypted.
     func open(prefix: String, passphrase: SecretBytes?) throws(OfficialCoreError) -> Controller {
         let (answer, controller) = open(prefix, passphrase, changes: "yesUp")
         if let error = MigrationResult.error(in: answer) { throw error }
@@ -108,7 +108,7 @@ final class SimplexLibrary: Sendable {
         return controller
     }
 
-    /// Whether the passphrase opens them, as they are.
+    /// Returns true if the passphrase opens the databases. Does not migrate them.
     func opens(prefix: String, passphrase: SecretBytes?) throws(OfficialCoreError) -> Bool {
         let (answer, controller) = open(prefix, passphrase, changes: "error")
         if let controller { close(controller) }
@@ -129,17 +129,17 @@ final class SimplexLibrary: Sendable {
         Self.take(send(controller.pointer, text))
     }
 
-    /// One that holds a secret.
+    /// For commands with a secret.
     func command(_ text: SecretBytes, _ controller: Controller) -> [UInt8] {
         text.withCString { Self.take(send(controller.pointer, $0)) }
     }
 
-    /// The next event, or nothing when none came for `microseconds`.
+    /// Returns the next event, or an empty array after `microseconds`.
     func nextEvent(_ controller: Controller, microseconds: Int32) -> [UInt8] {
         Self.take(receive(controller.pointer, microseconds))
     }
 
-    /// Closes the databases. The controller must not be used again.
+    /// Closes the databases. The controller is then invalid.
     func close(_ controller: Controller) { _ = Self.take(closeStore(controller.pointer)) }
 
     /// Copies a result and frees it.

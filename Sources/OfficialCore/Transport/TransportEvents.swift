@@ -1,10 +1,10 @@
 import Base
 
-/// The one stream of a transport's events. What is told before somebody listens is kept for them.
+/// The event stream of a transport. Events before the first listener are kept.
 final class TransportEvents: Sendable {
     private struct State {
         var continuation: AsyncStream<TransportEvent>.Continuation
-        /// Made at the start, not given away yet.
+        /// The first stream, until it is requested.
         var waiting: AsyncStream<TransportEvent>?
         var isFinished = false
     }
@@ -21,7 +21,7 @@ final class TransportEvents: Sendable {
         continuation.yield(event)
     }
 
-    /// The stream; a second call ends the first one's.
+    /// Returns the stream. A second call ends the first stream.
     func stream() -> AsyncStream<TransportEvent> {
         let (next, continuation) = AsyncStream.makeStream(of: TransportEvent.self)
         let (given, ended) = state.withLock { state in

@@ -2,13 +2,13 @@ import Base
 import JSON
 import Network
 
-/// One connection to the core that is made again whenever it breaks.
+/// One connection to the core that reconnects after each break.
 final class WebSocketLane: Sendable {
     typealias Locate = @Sendable () async throws(OfficialCoreError) -> Endpoint
 
     private struct State {
         var client: WebSocketClient?
-        /// Counts connections: the end of an old one says nothing about the present one.
+        /// Counts connections, because the end of an earlier one does not concern the current one.
         var generation: UInt64 = 0
         var breakage: AsyncStream<Void>.Continuation?
         var keeper: Task<Void, Never>?
@@ -33,7 +33,7 @@ final class WebSocketLane: Sendable {
         self.locate = locate
     }
 
-    /// Connects and asks who is there.
+    /// Connects and requests the core's version.
     func begin() async throws(OfficialCoreError) -> APIVersion {
         let endpoint = try await locate()
         let generation = state.withLock { state in
@@ -84,14 +84,14 @@ final class WebSocketLane: Sendable {
         }
     }
 
-    /// Connects again after every break, from now on.
+    /// Reconnects after every break from now on.
     func stayConnected() {
         let (breakages, breakage) = AsyncStream.makeStream(
             of: Void.self, bufferingPolicy: .bufferingNewest(1))
         let keeper = Task { [self] in
             for await _ in breakages {
                 guard !Task.isCancelled else { return }
-                // The break may be older than the present connection.
+                // The break may be of an earlier connection.
                 guard state.withLock({ $0.client?.isOpen != true }) else { continue }
                 events.tell(.disconnected(Self.disconnected.sentence))
                 await reconnect()
@@ -114,17 +114,17 @@ final class WebSocketLane: Sendable {
                 return events.tell(.connected)
             } catch {
                 attempt += 1
-                // The program may take its time to come back; another one in its place counts the same.
+                // The program may take long to return; another program in its place counts the same.
                 guard let delay = settings.retry.delay(beforeTry: attempt) else { return }
                 try? await Task.sleep(for: delay)
             }
         }
     }
 
-    /// The number of the present connection, or of the last.
+    /// The number of the current or last connection.
     var connection: UInt64 { state.withLock { $0.generation } }
 
-    /// - Parameter connection: the only one over which it may go; nil: any.
+    /// - Parameter connection: The only connection to use; nil for any.
     func request(
         _ command: APICommand, timeout: Duration, connection: UInt64?
     ) async throws(OfficialCoreError) -> APIResponse {
@@ -158,13 +158,13 @@ final class WebSocketLane: Sendable {
         pending.fail(Self.closed)
     }
 
-    // MARK: What the connection tells
+    // MARK: Events of the connection
 
     fileprivate func received(_ message: [UInt8]) {
         guard let frame = APIFrame(message) else { return }
         guard let name = frame.correlation else { return events.tell(.event(frame.event)) }
         let outcome = Result { () throws(OfficialCoreError) in try frame.answer() }
-        // Nobody waits any more: what a send made is told in this answer and nowhere else.
+        // The request has expired, but only this answer contains the sent item.
         if !pending.finish(name, outcome), case .success(.newChatItems) = outcome {
             events.tell(.event(frame.event))
         }
@@ -181,14 +181,14 @@ final class WebSocketLane: Sendable {
         breakage.yield()
     }
 
-    /// A connection that ended before anybody kept it: its requests end with it.
+    /// The connection ended before it was kept, so its requests end too.
     private func failIfCurrent(_ generation: UInt64) {
         let (isCurrent, isClosed) = state.withLock { ($0.generation == generation, $0.isClosed) }
         if isCurrent { pending.fail(isClosed ? Self.closed : Self.disconnected) }
     }
 }
 
-/// Gives what one connection receives to the lane, as long as that lives.
+/// Passes received messages to the lane while it exists.
 private struct WebSocketLaneListener: WebSocketListener {
     weak let lane: WebSocketLane?
     let generation: UInt64
@@ -198,6 +198,6 @@ private struct WebSocketLaneListener: WebSocketListener {
 }
 
 extension String {
-    /// For a sentence behind a colon.
+    /// For a sentence after a colon.
     fileprivate var lowercasedFirst: String { prefix(1).lowercased() + dropFirst() }
 }

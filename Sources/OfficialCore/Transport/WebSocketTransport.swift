@@ -1,11 +1,10 @@
 import Base
 import Network
 
-/// An official core behind its WebSocket API: one connection for each lane, so that filling in the history
-/// never keeps a reader waiting. The core gives each of its events to one of its connections, whichever it
-/// is, so both are listened to.
+/// An official core with its WebSocket API: one connection per lane, so that reading the history never delays
+/// foreground commands. The core sends each event to one of its connections, so both are read.
 public final class WebSocketTransport: OfficialTransport {
-    /// What the core said of itself at the first connection.
+    /// The core's version at the first connection.
     public let version: APIVersion
     private let lanes: [TransportLane: WebSocketLane]
     private let stream: TransportEvents
@@ -20,21 +19,21 @@ public final class WebSocketTransport: OfficialTransport {
 
     deinit { for lane in lanes.values { lane.close() } }
 
-    /// Connects, and stays connected until it is closed.
+    /// Connects, and reconnects until `close`.
     ///
-    /// - Throws: when the first connection cannot be made, or what listens is no SimpleX core.
+    /// - Throws: The error of the first connection, or of an endpoint that is not a SimpleX core.
     public static func connect(
         to endpoint: Endpoint, settings: WebSocketTransportSettings = WebSocketTransportSettings()
     ) async throws(OfficialCoreError) -> WebSocketTransport {
         try await connect(settings: settings) { endpoint }
     }
 
-    /// As above; `locate` is asked before every connection where the core is now.
+    /// Like `connect(to:)`; `locate` returns the core's address before every connection.
     static func connect(
         settings: WebSocketTransportSettings, locate: @escaping WebSocketLane.Locate
     ) async throws(OfficialCoreError) -> WebSocketTransport {
         let stream = TransportEvents()
-        // Before the first event: nobody listens until the connections are there.
+        // Sent first, because listeners start only after the connections exist.
         stream.tell(.connected)
         var lanes: [TransportLane: WebSocketLane] = [:]
         var version: APIVersion?

@@ -1,6 +1,6 @@
 import JSON
 
-/// A link of the core, in both forms where it made both.
+/// A link of the core, in its full and, if available, short form.
 public struct APILink: Hashable, Sendable, CustomStringConvertible {
     public var full: String
     public var short: String?
@@ -11,9 +11,9 @@ public struct APILink: Hashable, Sendable, CustomStringConvertible {
         short = json["connShortLink"]?.string
     }
 
-    /// The one for people.
+    /// The form for users.
     public var shown: String { short ?? full }
-    /// As commands take it.
+    /// The form for commands.
     var words: String { short.map { "\(full) \($0)" } ?? full }
 
     public var description: String { "APILink(…)" }
@@ -23,7 +23,7 @@ public struct APILink: Hashable, Sendable, CustomStringConvertible {
 public struct APIAddress: Hashable, Sendable {
     public var link: APILink
     public var acceptsAutomatically: Bool
-    /// What belongs to the address besides, and is not changed here: an answer to who asks, or its use by a business.
+    /// True for settings that ChatFS does not change: an automatic reply, or use by a business.
     public var hasOtherSettings: Bool
 
     init?(_ json: JSONValue) {
@@ -39,21 +39,21 @@ public struct APIAddress: Hashable, Sendable {
     }
 }
 
-/// What became of a link that was used.
+/// The result of using a link.
 public enum APIConnecting: Hashable, Sendable {
-    /// A connection is being made, known by its number.
+    /// A connection is being established, with this number.
     case begun(Int64)
-    /// It leads to a contact or group that is there already.
+    /// The link belongs to an existing contact or group.
     case known(APIChatInfo)
 }
 
-/// What the core says of a link before it is used (`ConnectionPlan`).
+/// The core's information about an unused link (`ConnectionPlan`).
 public struct APIConnectionPlan: Hashable, Sendable {
     public enum Outcome: Hashable, Sendable {
-        /// It can be used, maybe once more.
+        /// Can be used, possibly again.
         case usable
         case own
-        /// It was used by this profile, and what it leads to is being made or there.
+        /// Already used by this profile; its chat, if it exists.
         case used(APIChatInfo?)
     }
 

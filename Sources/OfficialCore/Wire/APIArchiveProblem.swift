@@ -1,8 +1,8 @@
 import JSON
 
-/// What could not be taken along, in the core's words: a name may be in them.
+/// A part that was not archived, in the core's words, which may contain a name.
 public struct APIArchiveProblem: Hashable, Sendable {
-    /// nil: not about one file.
+    /// nil if it is not about one file.
     public let file: String?
     public let sentence: String
 

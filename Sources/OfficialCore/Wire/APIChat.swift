@@ -2,12 +2,13 @@ import Base
 import ChatCore
 import JSON
 
-/// The part of a group that only some members see: `(_support)` after its reference.
+/// A part of a group that only some members see: `(_support)` after its reference.
 public enum APIGroupScope: Hashable, Sendable {
-    /// Between the user and the moderators; `member` is whom a moderator talks to.
+    /// Between a member and the moderators; `member` is set for a moderator, and nil for the user's own
+    /// conversation.
     case support(member: Int64?)
 
-    /// nil for scopes of later versions.
+    /// Returns nil for scopes of later versions.
     init?(_ json: JSONValue) {
         guard json.type == "memberSupport" else { return nil }
         let member = json["groupMemberId_"] ?? json["groupMember_"]?["groupMemberId"]
@@ -22,7 +23,7 @@ public enum APIGroupScope: Hashable, Sendable {
     }
 }
 
-/// Which chat something belongs to, as its text in commands says.
+/// A chat or part of one, in the notation of commands.
 public struct APIChatReference: Hashable, Sendable, CustomStringConvertible {
     public var chat: ChatReference
     public var scope: APIGroupScope?
@@ -35,24 +36,24 @@ public struct APIChatReference: Hashable, Sendable, CustomStringConvertible {
     public var description: String { chat.description + (scope?.suffix ?? "") }
 }
 
-/// A chat as lists and items carry it (`chatInfo`). Only contacts, groups and notes have files; the
-/// other kinds (requests, pending connections) are not decoded.
+/// A chat in lists and items (`chatInfo`). Only contacts, groups and notes have files; other kinds (requests,
+/// pending connections) are not decoded.
 public struct APIChatInfo: Hashable, Sendable {
     public var reference: APIChatReference
-    /// The user's own name for it, else the one it gives itself.
+    /// The user's alias, else the chat's own name.
     public var displayName: String
     public var isNamedByUser: Bool
     public var updatedAt: Timestamp
-    /// A contact or group that the user has deleted or left for good, kept for its history.
+    /// True for a deleted contact or group that is kept for its history.
     public var isGone: Bool
-    /// Somebody has ended it: there is nothing left to leave.
+    /// True if the chat has ended, so that it cannot be left.
     public var hasEnded: Bool
-    /// nil when files can be sent into it.
+    /// nil if files can be sent.
     public var sendingRefused: String?
-    /// Whether the user has compared the contact's security code.
+    /// True if the user has compared the contact's security code.
     public var isVerified = false
 
-    /// The chat in the words of ChatFS.
+    /// Converts to ChatFS's type.
     public var chat: Chat {
         Chat(
             reference: reference.chat, displayName: displayName, updatedAt: updatedAt,
@@ -77,7 +78,7 @@ public struct APIChatInfo: Hashable, Sendable {
         }
     }
 
-    /// The contact or group in what tells that it changed.
+    /// The contact or group in an event about its change.
     init?(changed json: JSONValue) {
         let group = (json["toGroup"] ?? json["groupInfo"]).flatMap(Self.init(group:))
         let contact = (json["toContact"] ?? json["contact"]).flatMap(Self.init(contact:))
@@ -132,7 +133,7 @@ public struct APIChatInfo: Hashable, Sendable {
             ?? Timestamp(seconds: 0)
     }
 
-    /// The core checks these too; ChatFS asks before a file is copied, not after.
+    /// The core checks this too, but only after a file was copied.
     private static func refusal(contact json: JSONValue) -> String? {
         switch json["contactStatus"]?.type {
         case "active", nil: break
@@ -178,7 +179,7 @@ public struct APIUser: Hashable, Sendable {
     public var id: Int64
     public var displayName: String
     public var isActive: Bool
-    /// Hidden behind a password; only the active one is shown to others.
+    /// Hidden with a password. A hidden profile is shown only while active.
     public var isHidden: Bool
 
     init?(_ json: JSONValue) {

@@ -4,13 +4,12 @@ import JSON
 import RemoteControl
 
 extension APICommand {
-    /// The command line for the core: one line, never with a line break, NUL or another control
-    /// character, whatever the values are.
+    /// Returns the command as one line, without control characters for any values.
     ///
-    /// - Throws: `.invalidCommand` when a value does not fit into a command. Nothing was sent then.
+    /// - Throws: `.invalidCommand` if a value cannot be in a command. The command is not sent.
     func text() throws(OfficialCoreError) -> String {
         let text = try line()
-        // What follows can only be a mistake here; it must not reach the core.
+        // A control character here would be a bug and must not reach the core.
         guard text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
             throw Self.invalid("A command would have held a line break.")
         }
@@ -123,8 +122,7 @@ extension APICommand {
         (approved ? " approved_relays=on" : "") + (encrypted.map { " encrypt=\(word($0))" } ?? "")
     }
 
-    /// A path as the last word of a command: it goes to the end of the line, without quotes, and the core
-    /// drops spaces at the end.
+    /// A path as the last word: it ends with the line, is not quoted, and loses trailing spaces in the core.
     private static func path(_ path: String) throws(OfficialCoreError) -> String {
         guard path.isAbsolutePath, path.utf8.count <= 4096 else {
             throw invalid("The SimpleX core takes absolute paths of at most 4096 bytes.")
@@ -144,7 +142,7 @@ extension APICommand {
         ])
     }
 
-    /// A link as one word in the middle of a command.
+    /// A link as one word within a command.
     private static func link(_ link: String) throws(OfficialCoreError) -> String {
         guard !link.isEmpty, link.utf8.count <= 1 << 20,
             link.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F })

@@ -1,23 +1,23 @@
 import Base
 import ChatCore
 
-/// A command of the chat API. Its text is made by `text()` from checked values only.
+/// A command of the chat API. `text()` formats it from checked values only.
 public enum APICommand: Hashable, Sendable {
-    // Users and life.
+    // Users and lifecycle.
     case user
     case users
     case setActiveUser(Int64)
     case createUser(displayName: String)
     case start
     case stop
-    /// Nothing comes from the network or goes there until `activate`; what is under way has so long.
+    /// `/_app suspend`: ends the use of the network until `activate`; running work gets this time.
     case suspend(Duration)
     case activate
-    /// Both with the chat stopped; `temporary` is an existing folder.
+    /// Both with stopped chats; `temporary` is an existing folder.
     case exportArchive(path: String, temporary: String)
     case importArchive(path: String, temporary: String)
     case version
-    /// Folders and encryption hold for one run of the core. Absolute paths, one filesystem.
+    /// Folders and encryption hold until the core exits. Absolute paths on one filesystem.
     case filesFolder(String)
     case temporaryFolder(String)
     case encryptFiles(Bool)
@@ -31,35 +31,35 @@ public enum APICommand: Hashable, Sendable {
     /// Items of all chats, newest last.
     case recentItems(count: Int)
     case contacts(user: Int64)
-    /// `spaced` is how later versions spell it; 6.4 wants it without: see `OfficialTransport.groups`.
+    /// Versions after 6.4 need a space in `/_groups`, 6.4 rejects it: see `OfficialTransport.groups`.
     case groups(user: Int64, spaced: Bool)
 
-    /// The user's own name for a contact or group.
+    /// Sets the user's alias of a contact or group.
     case setAlias(ChatReference, String)
     case leaveGroup(Int64)
-    /// Into which a contact invites.
+    /// Joins a group by a contact's invitation.
     case joinGroup(Int64)
-    /// With `keepsHistory` a contact ends and what it holds stays.
+    /// With `keepsHistory`, ends a contact and keeps its items.
     case deleteChat(ChatReference, keepsHistory: Bool)
 
-    // People.
-    /// Makes a link for one person.
+    // Contacts.
+    /// Creates a link for one contact.
     case invite(user: Int64)
-    /// What a link leads to.
+    /// Looks up the target of a link.
     case connectionPlan(user: Int64, link: String)
     case connect(user: Int64, APILink)
     case securityCode(contact: Int64)
-    /// Digits and spaces; nil: the contact counts as not verified.
+    /// Digits and spaces; nil resets the verification.
     case verifyCode(contact: Int64, String?)
-    /// Also where the core sees no need.
+    /// Even if the core does not require it.
     case renewKeys(contact: Int64)
-    /// To a server of the core's choice.
+    /// Moves to a server of the core's choice.
     case moveQueue(contact: Int64)
     case createAddress(user: Int64)
     case showAddress(user: Int64)
     case deleteAddress(user: Int64)
     case addressSettings(user: Int64, acceptsAutomatically: Bool)
-    /// The same for earlier versions.
+    /// Like `addressSettings`, for earlier versions.
     case autoAccept(user: Int64, Bool)
     case acceptRequest(Int64)
     case rejectRequest(Int64)
@@ -71,7 +71,8 @@ public enum APICommand: Hashable, Sendable {
     case markRead(APIChatReference, [ItemID])
 
     // Files.
-    /// Without a path the core chooses the name in its files folder. `encrypted` nil: as set globally.
+    /// Without a path the core chooses the name in its files folder. `encrypted` nil means the global
+    /// setting.
     case receiveFile(FileID, approvedRelays: Bool, encrypted: Bool?, path: String?)
     case setFileToReceive(FileID, approvedRelays: Bool, encrypted: Bool?)
     case cancelFile(FileID)
@@ -79,15 +80,14 @@ public enum APICommand: Hashable, Sendable {
     case download(user: Int64, link: String, path: String)
     case downloadInfo(link: String)
 
-    /// One SELECT on the chat database. Only numbers and fixed words may be put into it.
+    /// One SELECT on the chat database. Interpolate only numbers and fixed words.
     case query(String)
-    /// The same on the database of transfers and connections.
+    /// Like `query`, on the agent database.
     case agentQuery(String)
 }
 
 extension APICommand {
-    /// Whether the core answers it only when it is not suspended: what makes it speak with relays, or look into the
-    /// database of its connections.
+    /// True if a suspended core does not answer it, because it needs relays or the agent database.
     var needsNetwork: Bool {
         switch self {
         case .send, .deleteItems, .leaveGroup, .joinGroup, .deleteChat, .receiveFile, .setFileToReceive,
@@ -100,7 +100,7 @@ extension APICommand {
     }
 }
 
-/// Which part of a chat's history.
+/// A range of a chat's history.
 public enum APIPage: Hashable, Sendable {
     case last(Int)
     case before(ItemID, count: Int)
@@ -110,10 +110,10 @@ public enum APIPage: Hashable, Sendable {
 
 /// A message to send (`ComposedMessage` of the chat API).
 public struct APIComposedMessage: Hashable, Sendable {
-    /// The CryptoFile to send, absolute path; its last component is the name that recipients see. nil: only a text.
+    /// Absolute path of the CryptoFile, whose last component is the name for recipients; nil for a text.
     public var source: FileSourceLocation?
     public var content: MessageContent
-    /// The source is a name in the folder of files of a core on another machine, which has it already.
+    /// True if the source is a name in the files folder of a core on another machine.
     public var isStored: Bool
 
     public init(source: FileSourceLocation?, content: MessageContent, isStored: Bool = false) {

@@ -1,8 +1,8 @@
 import Base
 import ChatCore
 
-/// What the errors of the official core mean to who reads and sends files, with a sentence for each.
-/// The first row whose names all occur in the error's path, in this order, counts.
+/// Meanings of the official core's errors for readers and senders, with a sentence for each. The first row
+/// counts whose names occur in the error's path in this order.
 extension APIError {
     struct Meaning: Sendable {
         let names: [String]
@@ -26,7 +26,7 @@ extension APIError {
     }
 
     static let meanings: [Meaning] = [
-        // A file on its relays.
+        // Files on relays.
         Meaning(
             ["XFTP", "AUTH"], .file(.expired),
             "The relay no longer has this file: it has expired or was deleted."),
@@ -64,7 +64,7 @@ extension APIError {
         Meaning(["inlineFileProhibited"], .file(.other), "Files inside messages are switched off."),
         Meaning(["fileRcvChunk"], .file(.damaged), "A part of this file did not arrive as announced."),
 
-        // A file in the core.
+        // Files in the core.
         Meaning(
             ["fileCancelled"], .file(.cancelledBySender), "This file was cancelled and cannot be received."),
         Meaning(
@@ -117,7 +117,7 @@ extension APIError {
             ["invalidConnReq"], .invalidCommand,
             "This is no SimpleX link, or it was cut off when it was copied."),
 
-        // Users, life of the core.
+        // Users and lifecycle of the core.
         Meaning(["noActiveUser"], .noSuchProfile, "The SimpleX database has no profile yet; make one."),
         Meaning(["userNotFound"], .noSuchProfile, "The SimpleX database has no such profile."),
         Meaning(
@@ -145,24 +145,24 @@ extension APIError {
         Meaning(["exception"], .internalError, "The SimpleX core had an internal failure."),
     ]
 
-    /// A group or contact whose settings forbid what was to be sent: told as text only.
+    /// The chat's settings forbid this kind of message. The core reports that as text only.
     private var isFeatureRefused: Bool {
         has("commandError") && message?.lowercased().hasPrefix("feature not allowed") == true
     }
 
-    /// The agent refuses with the same words whatever it does not do at present, and says what only in its context. Servers
-    /// do so within an error of theirs.
+    /// The agent uses this error for all operations that are not possible now; only its context names the
+    /// operation. Servers use it inside an error of their own.
     private var isProhibited: Bool { path.suffix(3) == ["errorAgent", "CMD", "PROHIBITED"] }
 
-    /// It sends nothing over a connection whose two sides have to agree on new keys first.
+    /// The connection needs new keys before it can send.
     private var awaitsKeys: Bool { isProhibited && context?.contains("send prohibited") == true }
 
-    /// A connection is being moved to another server already.
+    /// The connection is already being moved to another server.
     public var isMovingAlready: Bool { isProhibited && context?.contains("already switching") == true }
 
     private var meaning: Meaning? { Self.meanings.first { $0.fits(path) } }
 
-    /// The error in the words of ChatFS.
+    /// Converts to ChatFS's error.
     public var chatError: ChatError {
         if isFeatureRefused {
             return ChatError(.sendingRefused, "The settings of this chat do not allow this kind of message.")
@@ -186,11 +186,11 @@ extension APIError {
         return ChatError(meaning.code, sentence(for: meaning))
     }
 
-    /// The error as a file's fate. What is no error of a file is `.other`, with its own sentence.
+    /// Converts to a file's problem. Other errors become `.other` with their sentence.
     public var fileProblem: FileProblem {
         let error = chatError
         switch error.code {
-        // Nothing but that it failed: its words may say more.
+        // The code has no detail; the text may have.
         case .file(.other): return FileProblem(guessedKind, error.sentence)
         case .file(let kind): return FileProblem(kind, error.sentence)
         case .tooLarge: return FileProblem(.tooLarge, error.sentence)
@@ -198,7 +198,7 @@ extension APIError {
         }
     }
 
-    /// Errors that come as text alone (`{"type":"other"}`), told apart by the names within.
+    /// The kind of an error that is only a text (`{"type":"other"}`), by names in the text.
     private var guessedKind: FileProblem.Kind {
         let words = (message ?? "") + path.joined(separator: " ")
         let signs: [(String, FileProblem.Kind)] = [
@@ -221,8 +221,7 @@ extension APIError {
         return meaning.sentence
     }
 
-    /// The innermost name of the error. Names are words; a text that stands in the place of one may hold
-    /// anything.
+    /// The innermost name of the error. A text in its place may contain anything, so only words are returned.
     private var kind: String {
         path.last { name in
             name.utf8.count <= 64 && name.utf8.allSatisfy { $0 < 0x7F && ($0 >= 0x41 || $0 == 0x2D) }

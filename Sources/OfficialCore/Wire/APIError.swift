@@ -1,22 +1,22 @@
 import ChatCore
 import JSON
 
-/// An error as the official core reports it (`ChatError` of the chat API): the names of its
-/// alternatives from the outside in, with the few fields that ChatFS acts on.
+/// An error of the official core (`ChatError` of the chat API): the names of its alternatives from the
+/// outside in, and the fields that ChatFS uses.
 ///
-/// `{"type":"errorAgent","agentError":{"type":"XFTP","xftpErr":{"type":"AUTH"}}}` is
-/// `["errorAgent", "XFTP", "AUTH"]`. What each means stands in the table of `APIError+Meaning.swift`.
+/// `{"type":"errorAgent","agentError":{"type":"XFTP","xftpErr":{"type":"AUTH"}}}` is `["errorAgent", "XFTP",
+/// "AUTH"]`. `APIError+Meaning.swift` has the meanings.
 public struct APIError: Hashable, Sendable {
     public var path: [String]
-    /// The core's words. May name files: for `debug` only.
+    /// The core's text. May contain file names; log it at debug level only.
     public var message: String?
     /// Relays that are not configured (`fileNotApproved`).
     public var unknownRelays: [String]
-    /// The file that the core does not receive because of them.
+    /// The file that the core does not receive for that reason.
     public var refusedFile: FileID?
-    /// Why a relay blocks a file: `spam`, `content`, …
+    /// Reason of a relay's block: `spam`, `content`, …
     public var blockingReason: String?
-    /// What the agent was doing, in its words. For `debug` only.
+    /// The agent's operation, in its words. Log it at debug level only.
     public var context: String?
 
     public init(
@@ -31,10 +31,10 @@ public struct APIError: Hashable, Sendable {
         self.blockingReason = blockingReason
     }
 
-    /// Whether one of the alternatives is called so.
+    /// Returns true if an alternative has this name.
     public func has(_ name: String) -> Bool { path.contains(name) }
 
-    /// Members that hold a more exact error than the object they are in, in the order of search.
+    /// Members with a more exact error than their object, in search order.
     private static let inner: [StaticString] = [
         "errorType", "agentError", "storeError", "databaseError", "sqliteError", "xftpErr", "fileErr",
         "smpErr", "brokerErr",
@@ -45,7 +45,7 @@ public struct APIError: Hashable, Sendable {
         path = []
         unknownRelays = []
         var value: JSONValue? = json
-        // Errors nest at most four deep; the document itself may nest deeper.
+        // Errors nest at most four deep; the document may nest deeper.
         for _ in 0..<8 {
             guard let current = value else { break }
             if let name = current.type { path.append(name) }

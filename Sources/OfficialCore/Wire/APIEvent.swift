@@ -2,24 +2,24 @@ import Base
 import ChatCore
 import JSON
 
-/// What the core tells without being asked.
+/// An event of the core.
 public struct APIEvent: Hashable, Sendable {
-    /// Whose event it is: a database may hold several user profiles, all of them awake.
+    /// The user profile of the event; a database may have several active ones.
     public var userID: Int64?
     public var kind: Kind
 
     public enum Kind: Hashable, Sendable {
         case newChatItems([APIItem])
-        /// Edited, or the state of its file changed.
+        /// Edited, or the file's status changed.
         case chatItemUpdated(APIItem)
         case chatItemsDeleted([APIDeletion])
-        /// By a moderator: of a deletion by their senders groups hear item by item, as above.
+        /// Deleted by a moderator. Deletions by senders in groups are reported per item, as above.
         case groupChatItemsDeleted(group: Int64, [ItemID])
-        /// The description of a file is here, complete or in part.
+        /// The description of a file, complete or in part.
         case rcvFileDescrReady(APIItem, APIFileDescription)
         case rcvFileAccepted(APIItem)
         case rcvFileStart(APIItem)
-        /// Sizes are those of the encrypted file. The item is missing for standalone files, here and below.
+        /// Sizes are of the encrypted file. Here and below, the item is nil for standalone files.
         case rcvFileProgressXFTP(FileID, APIItem?, received: UInt64, total: UInt64)
         case rcvFileComplete(APIItem)
         case rcvStandaloneFileComplete(FileID, path: String)
@@ -31,7 +31,7 @@ public struct APIEvent: Hashable, Sendable {
         case sndFileComplete(APIItem)
         case sndFileRcvCancelled(APIItem)
         case sndFileProgressXFTP(FileID, APIItem?, sent: UInt64, total: UInt64)
-        /// A standalone file of several chunks: its description travels as a file of its own.
+        /// A standalone file of several chunks, whose description is a second file.
         case sndFileRedirectStartXFTP(FileID, redirect: FileID)
         case sndFileCompleteXFTP(FileID, APIItem)
         case sndStandaloneFileComplete(FileID, links: [String])
@@ -41,13 +41,13 @@ public struct APIEvent: Hashable, Sendable {
         /// A contact or group is new, renamed, ready, or changed otherwise.
         case chatUpdated(APIChatInfo)
         case chatRemoved(ChatReference)
-        /// Somebody asks to become a contact, or a contact invites into a group, which is there then.
+        /// A contact request, or an invitation to this existing group.
         case requestsChanged(APIChatInfo?)
-        /// The core rests, as it was told to.
+        /// The core is suspended.
         case chatSuspended
-        /// Failures that belong to no command; for the log.
+        /// Failures without a command, for the log.
         case errors([APIError])
-        /// Anything else, with its name.
+        /// Any other event, by name.
         case other(String)
     }
 
@@ -139,12 +139,12 @@ public struct APIEvent: Hashable, Sendable {
         }
     }
 
-    /// Sending fails with the core's words and nothing else.
+    /// Send failures have only a text.
     private static func problem(_ json: JSONValue) -> FileProblem {
         APIError(path: ["fileSend"], message: json["errorMessage"]?.string).fileProblem
     }
 
-    /// Many types tell of contacts and groups; what counts is the contact or group in them.
+    /// Many events are about contacts and groups; only the contact or group is used.
     private static func chats(_ type: String, _ json: JSONValue) -> Kind? {
         let chat = APIChatInfo(changed: json)
         switch type {

@@ -2,13 +2,13 @@ import Base
 import ChatCore
 import JSON
 
-/// A file's path as the core tells it: relative to its files folder or absolute. With arguments it is a
-/// CryptoFile there.
+/// A file's path from the core, absolute or relative to its files folder. With arguments the file is a
+/// CryptoFile.
 public struct APIFileSource: Hashable, Sendable {
     public var path: String
     public var arguments: FileArguments?
 
-    /// nil when the path is empty, or climbs out of the files folder.
+    /// Returns nil for an empty path, or one outside the files folder.
     init?(_ json: JSONValue) {
         guard let path = json["filePath"]?.string, !path.isEmpty, !path.utf8.contains(0),
             path.isAbsolutePath || !path.pathNames.contains("..")
@@ -22,7 +22,7 @@ public struct APIFileSource: Hashable, Sendable {
         }
     }
 
-    /// Where it lies, given the core's files folder.
+    /// Returns the location, given the core's files folder.
     public func location(filesFolder: String) -> FileSourceLocation {
         FileSourceLocation(
             path: path.isAbsolutePath ? path : filesFolder + "/" + path, arguments: arguments)
@@ -33,7 +33,7 @@ public struct APIFileSource: Hashable, Sendable {
 public struct APIFile: Hashable, Sendable {
     public var id: FileID
     public var name: String
-    /// Plaintext, in bytes.
+    /// Bytes of plaintext.
     public var size: UInt64
     public var status: FileStatus
     public var transport: ChatFile.Transport
@@ -50,14 +50,14 @@ public struct APIFile: Hashable, Sendable {
         // 6.4 writes these names in lower case, some descriptions of 7.0 in upper case.
         transport = (json["fileProtocol"]?.string?.lowercased()).flatMap(ChatFile.Transport.init) ?? .xftp
         source = json["fileSource"].flatMap(APIFileSource.init)
-        // The core keeps whatever size the sender wrote.
+        // The core stores any size from the sender.
         if self.size > FilePolicy.standaloneLimit, !status.isReadable {
             (self.size, status) = (FilePolicy.standaloneLimit, .rcvError(.tooLargeToReceive))
         }
     }
 
-    /// The file in the words of ChatFS.
-    /// - Parameter time: of its message, which goes out when the upload begins.
+    /// Converts to ChatFS's type.
+    /// - Parameter time: Time of the message, which is sent when the upload starts.
     public func chatFile(filesFolder: String, of time: Timestamp) -> ChatFile {
         ChatFile(
             id: id, name: name, size: size, status: status, transport: transport,
@@ -67,7 +67,7 @@ public struct APIFile: Hashable, Sendable {
 }
 
 extension FileStatus {
-    /// `CIFileStatus`. Whether an invitation is described is told by `rcvFileDescrReady`, not here.
+    /// `CIFileStatus`. Only `rcvFileDescrReady` tells whether an invitation is described.
     init(api json: JSONValue) {
         func problem(_ key: StaticString) -> FileProblem {
             json[key].map { APIError($0).fileProblem }
@@ -98,7 +98,7 @@ extension FileStatus {
     }
 }
 
-/// The description of a file as the core has it so far. A secret: never printed.
+/// The description of a file, as far as the core has it. A secret, never printed.
 public struct APIFileDescription: Hashable, Sendable, CustomStringConvertible, CustomReflectable {
     /// YAML (`FileDescription` of XFTP), or its beginning while parts are missing.
     public var text: String
@@ -114,14 +114,14 @@ public struct APIFileDescription: Hashable, Sendable, CustomStringConvertible, C
     public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
-/// A file on its way in (`rcvFileTransfer`).
+/// A file being received (`rcvFileTransfer`).
 public struct APIReceivedFile: Hashable, Sendable {
     public var id: FileID
     public var name: String
     public var size: UInt64
     public var description: APIFileDescription?
     public var isCancelled: Bool
-    /// Where a standalone file goes.
+    /// Target path of a standalone file.
     public var path: String?
 
     init?(_ json: JSONValue) {
@@ -137,13 +137,13 @@ public struct APIReceivedFile: Hashable, Sendable {
     }
 }
 
-/// A file on its way out (`fileTransferMeta`).
+/// A file being sent (`fileTransferMeta`).
 public struct APISentFile: Hashable, Sendable {
     public var id: FileID
     public var name: String
     public var path: String
     public var size: UInt64
-    /// For the file that only carries the description of this one.
+    /// Set for a redirect file: the file that it describes.
     public var redirectFor: FileID?
     public var isCancelled: Bool
 

@@ -1,18 +1,18 @@
 import JSON
 
-/// One message of the core, over either way: `{"corrId":"1","resp":{…}}` of the WebSocket API,
-/// `{"result":{…}}` and `{"error":{…}}` of the library.
+/// One message of the core: `{"corrId":"1","resp":{…}}` of the WebSocket API, `{"result":{…}}` and
+/// `{"error":{…}}` of the library.
 struct APIFrame: Sendable {
     enum Content: Sendable {
         case response(JSONValue)
         case failure(APIError)
     }
 
-    /// That of the command which this answers; nil for events.
+    /// Id of the answered command; nil for events.
     var correlation: String?
     var content: Content
 
-    /// nil for anything that is not a frame.
+    /// Returns nil if it is not a frame.
     init?(_ bytes: [UInt8]) {
         guard let json = JSONValue.parse(bytes), json.isObject else { return nil }
         correlation = json["corrId"]?.string
@@ -29,7 +29,7 @@ struct APIFrame: Sendable {
         }
     }
 
-    /// As the answer to a command.
+    /// Decodes the frame as an answer to a command.
     func answer() throws(OfficialCoreError) -> APIResponse {
         switch content {
         case .response(let json): return APIResponse(json)
@@ -37,7 +37,7 @@ struct APIFrame: Sendable {
         }
     }
 
-    /// As an event. A failure without a command is one too.
+    /// Decodes the frame as an event, which may be a failure without a command.
     var event: APIEvent {
         switch content {
         case .response(let json): APIEvent(json)

@@ -2,9 +2,9 @@ import Base
 import ChatCore
 import JSON
 
-/// A message with the chat it is in (`AChatItem`).
+/// A message with its chat (`AChatItem`).
 public struct APIItem: Hashable, Sendable {
-    /// An item that is kept as a stub: its file is gone for the user.
+    /// The reason why an item is only a stub without its file.
     public enum Deletion: String, Hashable, Sendable {
         case deleted, blocked, blockedByAdmin, moderated
     }
@@ -12,21 +12,21 @@ public struct APIItem: Hashable, Sendable {
     public var chat: APIChatInfo
     public var id: ItemID
     public var direction: ChatItem.Direction
-    /// Display name of the member or contact; nil for the user's own.
+    /// Display name of the member or contact; nil for the user.
     public var sender: String?
-    /// `itemTs`: the broker's time for received items.
+    /// `itemTs`: for received items the server's time.
     public var time: Timestamp
-    /// When the core stored it: the order of contacts' chats.
+    /// Time when the core stored it, the order of items in contact chats.
     public var createdAt: Timestamp
-    /// nil for items that are no messages (events of a group, calls, banners).
+    /// nil for items without a message (group events, calls, banners).
     public var content: MessageContent?
     public var file: APIFile?
     public var deletion: Deletion?
     /// A disappearing message.
     public var disappears: Bool
-    /// Received, and read by the user: the time of a disappearing message runs from there.
+    /// Received and read by the user, which starts the timer of a disappearing message.
     public var isRead: Bool
-    /// Own, and young enough to be deleted for everyone.
+    /// Sent, and recent enough to be deleted for everyone.
     public var isDeletable: Bool
     public var isEdited: Bool
 
@@ -38,7 +38,7 @@ public struct APIItem: Hashable, Sendable {
         self.init(item, in: info)
     }
 
-    /// A `ChatItem` of a chat's page.
+    /// A `ChatItem` of a page.
     init?(_ json: JSONValue, in chat: APIChatInfo) {
         guard let meta = json["meta"], let id = meta["itemId"]?.integer, id > 0 else { return nil }
         self.chat = chat
@@ -70,8 +70,8 @@ public struct APIItem: Hashable, Sendable {
         json?.string.flatMap { Timestamp(iso8601: $0) }
     }
 
-    /// The item in the words of ChatFS; nil when it is no message or a stub. `own` is the name of the
-    /// user's profile.
+    /// Converts to ChatFS's type; nil for a stub or an item without a message.
+    /// - Parameter own: Name of the user's profile.
     public func chatItem(own: String, filesFolder: String) -> ChatItem? {
         guard let content, deletion == nil || isDeletedBySender else { return nil }
         return ChatItem(
@@ -80,12 +80,13 @@ public struct APIItem: Hashable, Sendable {
             isDeletedBySender: isDeletedBySender)
     }
 
-    /// Its sender deleted it where no full deletion is agreed on: the core keeps its file, and shows both in the apps.
+    /// Deleted by its sender without agreement on full deletion, so the core keeps the file and apps show
+    /// both.
     var isDeletedBySender: Bool { deletion == .deleted && direction == .received }
 }
 
 extension MessageContent {
-    /// `msgContent`. Kinds that carry no preview of their own (links, reports, later ones) are text.
+    /// `msgContent`. Kinds without their own preview (links, reports, later ones) become text.
     init(api json: JSONValue) {
         let seconds = Int(clamping: json["duration"]?.integer ?? 0)
         let preview = json["image"]?.string ?? ""
@@ -104,7 +105,7 @@ extension MessageContent {
 /// One deletion of `chatItemsDeleted`.
 public struct APIDeletion: Hashable, Sendable {
     public var item: APIItem
-    /// What is left in its place, a stub; nil when nothing is.
+    /// The stub in its place, if any.
     public var replacement: APIItem?
     public var reason: DeletionReason
 
@@ -115,11 +116,11 @@ public struct APIDeletion: Hashable, Sendable {
         reason = isTimed ? .disappeared : replacement?.deletion?.reason ?? .deleted
     }
 
-    /// What its sender deleted, and the core keeps.
+    /// An item deleted by its sender that the core keeps.
     var kept: APIItem? { replacement?.isDeletedBySender == true && reason == .deleted ? replacement : nil }
 
-    /// Those of `chatItemsDeleted`, which says of all together whether their time was over (`timed`). A
-    /// moderator leaves a stub, also where the group deletes in full; a sender does only where it does not.
+    /// Decodes `chatItemsDeleted`, whose `timed` says for all items whether they expired. A moderator always
+    /// leaves a stub; a sender leaves one only without full deletion.
     static func all(_ json: JSONValue) -> [APIDeletion] {
         let isTimed = json["timed"]?.bool ?? false
         return (json["chatItemDeletions"]?.elements ?? []).compactMap { APIDeletion($0, isTimed: isTimed) }
@@ -127,7 +128,7 @@ public struct APIDeletion: Hashable, Sendable {
 }
 
 extension APIItem.Deletion {
-    /// Why the item is not there any more. `blocked` is the user's own doing.
+    /// The reason of the deletion. `blocked` is the user's own action.
     var reason: DeletionReason {
         switch self {
         case .moderated, .blockedByAdmin: .moderated

@@ -2,8 +2,7 @@ import Base
 import ChatCore
 import JSON
 
-/// What the core answers to a command that it carried out. Alternatives and fields that ChatFS does not
-/// use are not decoded.
+/// The core's answer to an executed command. Unused alternatives and fields are not decoded.
 public enum APIResponse: Hashable, Sendable {
     case activeUser(APIUser)
     case usersList([APIUser])
@@ -19,40 +18,40 @@ public enum APIResponse: Hashable, Sendable {
     case groups([APIChatInfo])
     /// Renamed or left.
     case chatUpdated(APIChatInfo)
-    /// As it was when it was deleted, or is from now on where its history stays.
+    /// Its last state, or the new one if its history stays.
     case chatDeleted(APIChatInfo)
     case newChatItems([APIItem])
     case rcvFileAccepted(APIItem)
-    /// The sender had cancelled: nothing will be received.
+    /// Already cancelled by the sender.
     case rcvFileAcceptedSndCancelled(APIReceivedFile)
     case rcvFileCancelled(FileID, APIItem?)
     case sndFileCancelled(FileID, APIItem?)
     case chatItemsDeleted([APIDeletion])
     case sndStandaloneFileCreated(APISentFile)
     case rcvStandaloneFileCreated(APIReceivedFile)
-    /// Nothing in it: the description in the link itself says more (`FileLink`).
+    /// Empty; the description in the link has more (`FileLink`).
     case standaloneFileInfo
-    /// Rows as text: the first names the columns, values are joined with `|`.
+    /// Rows as text: the first has the column names; values are separated by `|`.
     case rows([String])
     /// XFTP relays that the user has configured and enabled, presets included.
     case relays([String])
     case network(APINetworkSettings)
-    /// With the number of the connection that waits for who uses it.
+    /// With the number of the connection that waits for the link's use.
     case invitation(APILink, connection: Int64)
     case plan(APIConnectionPlan)
     case connecting(APIConnecting)
     case security(ContactSecurity)
-    /// Whether the contact counts as verified now, and the present code.
+    /// Whether the contact is now verified, and the current code.
     case verification(Bool, code: String)
     case addressCreated
     case address(APIAddress)
-    /// The contact that somebody who asked becomes.
+    /// The contact of an accepted request.
     case accepting(APIChatInfo)
-    /// The group into which a contact had invited.
+    /// The group of an accepted invitation.
     case joining(APIChatInfo)
     case archiveExported([APIArchiveProblem])
     case archiveImported([APIArchiveProblem])
-    /// An answer of a type that ChatFS does not know, with its name.
+    /// An unknown answer, by name.
     case other(String)
 
     init(_ json: JSONValue) {
@@ -99,7 +98,7 @@ public enum APIResponse: Hashable, Sendable {
         case "sndStandaloneFileCreated": return sent().map(APIResponse.sndStandaloneFileCreated)
         case "rcvStandaloneFileCreated": return received().map(APIResponse.rcvStandaloneFileCreated)
         case "standaloneFileInfo": return .standaloneFileInfo
-        // The first is what 6.4 writes.
+        // The first is the spelling of 6.4.
         case "sQLResult", "sqlResult": return .rows((json["rows"]?.elements ?? []).compactMap(\.string))
         case "userServers": return .relays(relays(json))
         case "networkConfig": return json["networkConfig"].map { .network(APINetworkSettings($0)) }
@@ -139,7 +138,7 @@ public enum APIResponse: Hashable, Sendable {
         }
     }
 
-    /// Plain group, pair of group and summary as array, or the same as an object.
+    /// A plain group, an array of group and summary, or an object of both.
     private static func group(_ json: JSONValue) -> APIChatInfo? {
         APIChatInfo(group: json) ?? json["groupInfo"].flatMap(APIChatInfo.init(group:))
             ?? json.elements.first.flatMap(APIChatInfo.init(group:))
@@ -155,12 +154,12 @@ public enum APIResponse: Hashable, Sendable {
     }
 }
 
-/// A part of a chat's history.
+/// A page of a chat's history.
 public struct APIChatPage: Hashable, Sendable {
     public var chat: APIChatInfo
-    /// Oldest first. Items that could not be decoded are missing.
+    /// Oldest first, without items that could not be decoded.
     public var items: [APIItem]
-    /// How many items the core gave, and the smallest of their ids: 0 is the end of the history.
+    /// Number of items from the core, and their smallest id; 0 means the end of the history.
     public var count: Int
     public var smallestID: ItemID?
 
@@ -188,7 +187,7 @@ public struct APIVersion: Hashable, Sendable {
         simplexmq = json["simplexmqVersion"]?.string ?? "?"
     }
 
-    /// ChatFS is made for 6.4 and later.
+    /// ChatFS supports 6.4 and later.
     public var isSupported: Bool {
         let numbers = version.split(separator: ".").prefix(2).map { Int($0) ?? 0 }
         return !numbers.lexicographicallyPrecedes([6, 4])
@@ -196,7 +195,7 @@ public struct APIVersion: Hashable, Sendable {
 }
 
 public struct APINetworkSettings: Hashable, Sendable {
-    /// The core talks through a SOCKS proxy, so relays do not see the user's address.
+    /// True if the core uses a SOCKS proxy, so relays do not see the user's address.
     public var hidesAddress: Bool
 
     init(_ json: JSONValue) {
@@ -206,12 +205,12 @@ public struct APINetworkSettings: Hashable, Sendable {
 }
 
 extension ContactSecurity {
-    /// Of a contact and its code.
+    /// Decodes a contact with its code.
     fileprivate init?(_ json: JSONValue) {
         guard let code = json["connectionCode"]?.string else { return nil }
         let connection = json["contact"]?["activeConn"]
         let isPostQuantum = connection.map { connection in
-            // Left out while no message was encrypted in that direction.
+            // Missing until a message was encrypted in that direction.
             connection["pqSndEnabled"]?.bool == true && connection["pqRcvEnabled"]?.bool == true
         }
         let isVerified = connection?["connectionCode"]?["securityCode"]?.string != nil

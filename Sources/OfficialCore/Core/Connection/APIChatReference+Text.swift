@@ -1,7 +1,7 @@
 import ChatCore
 
 extension APIChatReference {
-    /// Reads back what `description` wrote: `@7`, `#3`, `#3(_support)`, `#3(_support:9)`, `*1`.
+    /// Parses the format of `description`: `@7`, `#3`, `#3(_support)`, `#3(_support:9)`, `*1`.
     init?(text: String) {
         guard let bracket = text.firstIndex(of: "(") else {
             guard let chat = ChatReference(text) else { return nil }

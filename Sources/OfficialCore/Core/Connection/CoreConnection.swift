@@ -1,39 +1,40 @@
 import Base
 import ChatCore
 
-/// Commands to the core and their answers: who waits for them goes before what is done in the background, and it is
-/// known whether the core can be reached.
+/// Sends commands to the core. Commands with a waiting caller precede background commands. Also knows whether
+/// the core is reachable.
 final class CoreConnection: Sendable {
     private struct State {
-        /// Commands of somebody who waits, under way.
+        /// Running commands with a waiting caller.
         var waiting = 0
         var isConnected = false
-        /// The last connection of each lane of which it is known that it leads to the former core.
+        /// For each lane, the last connection that was verified to lead to the same core.
         var identified: [TransportLane: UInt64] = [:]
     }
 
     private let transport: any OfficialTransport
-    /// Those that need the network.
+    /// Commands that need the network.
     private let held: HeldCommands
     private let identity: CoreIdentity?
     private let state = Lock(State())
 
-    /// - Parameter identity: asked before the first command of every connection; nil: any core will do.
+    /// - Parameter identity: Verified before the first command of every connection; nil accepts any core.
     init(_ transport: any OfficialTransport, _ held: HeldCommands, identity: CoreIdentity? = nil) {
         (self.transport, self.held, self.identity) = (transport, held, identity)
     }
 
-    // MARK: - Asking
+    // MARK: - Commands
 
-    /// For somebody who waits: until the core is resumed, where the command needs the network.
-    /// - Throws: what the core refused, or why there is no answer (`OfficialTransport`).
+    /// Sends a command for a waiting caller. A command that needs the network waits until the core is
+    /// resumed.
+    /// - Throws: The core's refusal, or the reason for a missing answer (`OfficialTransport`).
     func ask(
         _ command: APICommand, timeout: Duration = .seconds(30)
     ) async throws(OfficialCoreError) -> APIResponse {
         try await request(command, .foreground, timeout)
     }
 
-    /// For nobody in particular.
+    /// Sends a background command.
     func askInBackground(_ command: APICommand) async throws(OfficialCoreError) -> APIResponse {
         try await request(command, .background, .seconds(60))
     }
@@ -47,7 +48,7 @@ final class CoreConnection: Sendable {
         }
     }
 
-    /// Over a connection of which it is known whose core it leads to, or not at all.
+    /// Sends a command only over a verified connection.
     private func identifiedRequest(
         _ command: APICommand, _ lane: TransportLane, _ timeout: Duration
     ) async throws(OfficialCoreError) -> APIResponse {
@@ -57,7 +58,7 @@ final class CoreConnection: Sendable {
         do throws(OfficialCoreError) {
             connection = try await identify(lane)
         } catch {
-            // Whatever became of the question: of the command nothing was sent.
+            // The verification may have been sent, but the command was not.
             throw switch error.code {
             case .interrupted: OfficialCoreError(.closed, error.sentence, cause: error)
             case _ where error.leavesDoubt:
@@ -68,13 +69,13 @@ final class CoreConnection: Sendable {
         return try await transport.request(command, lane: lane, timeout: timeout, connection: connection)
     }
 
-    /// Looks on every connection whether the core is the one that it was.
-    /// - Throws: `.otherDatabase`; `.unidentified`; why there is no connection.
+    /// Verifies on each lane that the core is the same as before.
+    /// - Throws: `.otherDatabase`; `.unidentified`; connection errors.
     func verify() async throws(OfficialCoreError) {
         for lane in TransportLane.allCases { _ = try await identify(lane) }
     }
 
-    /// The connection of a lane that leads to the former core; nil where any will do.
+    /// Returns the lane's verified connection; nil if any is allowed.
     private func identify(_ lane: TransportLane) async throws(OfficialCoreError) -> UInt64? {
         guard let identity else { return nil }
         let connection = transport.connection(of: lane)
@@ -84,7 +85,7 @@ final class CoreConnection: Sendable {
         return connection
     }
 
-    /// Waits until nobody waits for the core, for a second at most.
+    /// Waits until no foreground command is running, at most one second.
     func letOthersGoFirst() async {
         let end = ContinuousClock.now + .seconds(1)
         while state.withLock({ $0.waiting > 0 }), ContinuousClock.now < end {
@@ -92,7 +93,7 @@ final class CoreConnection: Sendable {
         }
     }
 
-    /// An item as the core has it now, nil when it has none of this id in this chat.
+    /// Returns the current state of an item, or nil if the chat has none with this id.
     func item(_ id: ItemID, in chat: APIChatReference) async throws(OfficialCoreError) -> APIItem? {
         do throws(OfficialCoreError) {
             guard case .chatPage(let page) = try await ask(.chatPage(chat, .around(id, count: 2))) else {
@@ -105,7 +106,7 @@ final class CoreConnection: Sendable {
         }
     }
 
-    /// The same for who gave a command about it.
+    /// Like `item`, with errors for callers of a command.
     func knownItem(_ id: ItemID, in chat: APIChatReference) async throws(ChatError) -> APIItem? {
         do throws(OfficialCoreError) {
             return try await item(id, in: chat)
@@ -114,10 +115,10 @@ final class CoreConnection: Sendable {
         }
     }
 
-    // MARK: - Its database
+    // MARK: - Queries of the core's database
 
-    /// The lines of an answer about the core's database, nil from a core that answers no such questions. The first
-    /// line is the header.
+    /// Returns the rows of a query as lines, with a header line first. Returns nil if the core does not
+    /// support queries.
     private func lines(_ query: APICommand) async throws(ChatError) -> [String]? {
         do throws(OfficialCoreError) {
             guard case .rows(let rows) = try await askInBackground(query) else { return nil }
@@ -128,19 +129,19 @@ final class CoreConnection: Sendable {
         }
     }
 
-    /// Rows of numbers; nil when the core answers no questions about its database.
+    /// Returns rows of numbers, or nil if the core does not support queries.
     func numbers(_ statement: String) async throws(ChatError) -> [[Int64]]? {
         try await lines(.query(statement))?.dropFirst().map { row in
             row.split(separator: "|", omittingEmptySubsequences: false).map { Int64($0) ?? 0 }
         }
     }
 
-    /// Rows of texts that hold no `|`; nil when the core answers no questions about its database.
+    /// Returns rows of texts without `|`, or nil if the core does not support queries.
     func rows(_ statement: String) async throws(ChatError) -> [String]? {
         try await lines(.query(statement)).map { Array($0.dropFirst()) }
     }
 
-    /// Rows of a text and a number; none from a core that answers no questions about its databases.
+    /// Returns rows of a text and a number; empty if the core does not support queries.
     func pairs(_ query: APICommand) async throws(ChatError) -> [String: Int64] {
         var pairs: [String: Int64] = [:]
         for row in try await lines(query)?.dropFirst() ?? [] {
@@ -150,21 +151,20 @@ final class CoreConnection: Sendable {
         return pairs
     }
 
-    /// A single text, nil also when there is none.
+    /// Returns a single text; nil also without a row.
     func text(_ statement: String) async throws(ChatError) -> String? {
         guard let rows = try await lines(.query(statement)), rows.count == 2 else { return nil }
         return rows[1]
     }
 
-    // MARK: - Whether it can be reached
+    // MARK: - Reachability
 
-    /// A number of the present connections of all lanes, or of the last ones: another one as soon as one of them is
-    /// made again, and never one that it was before.
+    /// A number of the current connections of all lanes. It changes with each reconnection and never repeats.
     var number: UInt64 { TransportLane.allCases.map(transport.connection).reduce(0, &+) }
 
     var isConnected: Bool { state.withLock { $0.isConnected } }
 
-    /// Returns whether it was connected before.
+    /// Returns the previous value.
     func setConnected(_ isConnected: Bool) -> Bool {
         state.withLock { state in
             defer { state.isConnected = isConnected }
@@ -172,8 +172,8 @@ final class CoreConnection: Sendable {
         }
     }
 
-    /// Waits for a lost connection.
-    /// - Throws: `.file(.unreachable)` when it does not come back within `timeout`.
+    /// Waits for the connection.
+    /// - Throws: `.file(.unreachable)` if it is not back within `timeout`.
     func waitUntilConnected(timeout: Duration) async throws(ChatError) {
         let end = ContinuousClock.now + timeout
         while !isConnected {

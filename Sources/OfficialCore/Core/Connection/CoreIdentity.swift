@@ -1,17 +1,18 @@
 import Base
 import ChatCore
 
-/// Whether the core has the profile that everything here is about. Another database may answer at the same address, or
-/// lie under the same prefix, and it numbers profiles, contacts and messages alike.
+/// Verifies that the core has the profile of the index. Another database may answer at the same address, or
+/// be at the same path, with the same numbers of profiles, contacts and messages.
 ///
-/// A profile is known by the moment it was made, to the nanosecond: of all that the core tells, that alone stays as it is
-/// when its user renames it, and through archives, updates and other passphrases. A core that answers no questions about
-/// its database is taken for the one that it was; of one that does not answer in time nothing is known.
+/// A profile is identified by its creation time in nanoseconds, because that is kept through renames,
+/// archives, updates and changes of the passphrase. A core that does not support queries counts as the same;
+/// a core that does not answer in time is unidentified.
 final class CoreIdentity: Sendable {
     private let transport: any OfficialTransport
     private let index: IndexStore
     private let user: Int64
-    /// Its user may have switched to another profile there; its database is known by its certificate.
+    /// True for a phone: its user may switch profiles there, and its database is identified by the
+    /// certificate.
     private let isPhone: Bool
     private let timeout: Duration
     private let known = Lock<String?>(nil)
@@ -24,7 +25,7 @@ final class CoreIdentity: Sendable {
         self.isPhone = isPhone
     }
 
-    /// - Throws: `.otherDatabase`; `.unidentified`; why there is no connection.
+    /// - Throws: `.otherDatabase`; `.unidentified`; connection errors.
     func check(_ lane: TransportLane, _ connection: UInt64) async throws(OfficialCoreError) {
         if isPhone { return try await checkProfile(lane, connection) }
         guard let present = try await present(lane, connection) else { return }
@@ -56,7 +57,7 @@ final class CoreIdentity: Sendable {
         }
     }
 
-    /// nil from a core that does not tell it.
+    /// Returns nil if the core does not support queries.
     private func present(_ lane: TransportLane, _ connection: UInt64) async throws(OfficialCoreError)
         -> String?
     {
@@ -65,7 +66,7 @@ final class CoreIdentity: Sendable {
                 .query("SELECT created_at FROM users WHERE user_id = \(user)"), lane: lane,
                 timeout: timeout, connection: connection)
             guard case .rows(let rows) = answer else { return nil }
-            // The first line is the header. It has no user of this number.
+            // The first line is the header, so the core has no user with this number.
             guard rows.count == 2, !rows[1].isEmpty else { throw Self.another }
             return rows[1]
         } catch {
@@ -81,7 +82,7 @@ final class CoreIdentity: Sendable {
         }
     }
 
-    /// What the index has; `present` from now on, where it has nothing.
+    /// Returns the stored identity, or stores `present` as the first one.
     private func kept(_ present: String) async throws(OfficialCoreError) -> String {
         do throws(ChatError) {
             return try await blocking.run { [index] in

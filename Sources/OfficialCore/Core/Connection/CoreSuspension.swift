@@ -1,26 +1,26 @@
 import Base
 
-/// Has a core of our own take nothing from the network and give nothing to it until it is activated. One that somebody
-/// else started is left as it is. Any task.
+/// Suspends and resumes a core that ChatFS runs: a suspended core does not use the network. A core started by
+/// another program is unaffected. Any task.
 final class CoreSuspension: Sendable {
     private struct State {
         var isWanted = false
-        /// As the core was told; nil when it may be either: an answer was lost, or it was started anew.
+        /// The last acknowledged state; nil if unknown after a lost answer or a restart.
         var isSuspended: Bool? = false
-        /// Waits until the core says that it rests.
+        /// Waits for the core's event that it is suspended.
         var listener: AsyncSemaphore?
     }
 
     private let transport: any OfficialTransport
     private let held: HeldCommands
     private let isOurs: Bool
-    /// Commands under way have their answers before: else a send would be in doubt.
+    /// Maximum wait for running commands; without their answers a send would be in doubt.
     private let timeout: Duration
     private let state = Lock(State())
-    /// One change after the other.
+    /// Serialises changes.
     private let order = AsyncSemaphore(1)
 
-    /// How long the core may finish what it is at.
+    /// Time that the core gets to finish its work.
     private static let grace = Duration.seconds(2)
     private static let attempts = 3
 
@@ -32,7 +32,7 @@ final class CoreSuspension: Sendable {
         timeout = settings.suspensionTimeout
     }
 
-    /// Returns when the core rests, or has not said so in time.
+    /// Returns when the core is suspended or the timeout has passed.
     func suspend() async {
         guard isOurs else { return }
         state.withLock { $0.isWanted = true }
@@ -48,7 +48,7 @@ final class CoreSuspension: Sendable {
         if state.withLock({ !$0.isWanted }) { held.letGo() }
     }
 
-    /// There is a connection again, to the same process of the core or to its next one.
+    /// Handles a new connection, to the same or a restarted core.
     func noteConnection() async {
         let mayDiffer = state.withLock { state in
             guard state.isWanted || state.isSuspended != false else { return false }
@@ -58,13 +58,13 @@ final class CoreSuspension: Sendable {
         if mayDiffer { await settle() }
     }
 
-    /// The core said that it rests.
+    /// Handles the core's event that it is suspended.
     func noteSuspended() { state.withLock { $0.listener }?.release() }
 
-    /// What waits for the network fails from now on as the connection does.
+    /// Releases held commands, which then fail like the connection.
     func end() { held.letGo() }
 
-    // MARK: - Telling
+    // MARK: - Commands
 
     private func settle() async {
         guard await order.acquire() else { return }
@@ -78,7 +78,7 @@ final class CoreSuspension: Sendable {
                 state.withLock { $0.isSuspended = nil }
                 let change = isWanted ? "suspended" : "activated"
                 log.notice("the SimpleX core could not be \(change): \(error.sentence)")
-                // The next connection says it again.
+                // The next connection retries it.
                 if error.code == .disconnected || error.code == .closed || attempt == Self.attempts { return }
                 guard (try? await Task.sleep(for: .seconds(1))) != nil else { return }
             }

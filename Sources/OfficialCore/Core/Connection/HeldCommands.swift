@@ -1,7 +1,7 @@
 import Base
 
-/// Commands that need the network wait here while the core is suspended: it would answer them only when it is activated,
-/// and what was asked after them too.
+/// Holds commands that need the network while the core is suspended. The core would answer them, and all
+/// later commands, only after its activation.
 final class HeldCommands: Sendable {
     private let suspension = Suspension()
     private let underWay = Lock(0)
@@ -18,7 +18,7 @@ final class HeldCommands: Sendable {
         return try await body()
     }
 
-    /// Counted first: whoever holds them afterwards waits for this one, or this one sees it.
+    /// Counted first, so that either `waitForOthers` sees this command or this command sees the suspension.
     private func begin() -> Bool {
         underWay.withLock { $0 += 1 }
         if !suspension.isSuspended { return true }
@@ -26,12 +26,12 @@ final class HeldCommands: Sendable {
         return false
     }
 
-    /// From now on they wait.
+    /// Holds new commands.
     func hold() { suspension.suspend() }
 
     func letGo() { suspension.resume() }
 
-    /// Waits for those that were under way before `hold`, for `limit` at most.
+    /// Waits, at most `limit`, for commands that started before `hold`.
     func waitForOthers(limit: Duration) async {
         let end = ContinuousClock.now + limit
         while underWay.withLock({ $0 > 0 }), ContinuousClock.now < end {

@@ -3,7 +3,7 @@ import ChatCore
 
 /// The first commands to a core.
 enum Session {
-    /// Waits for the connection; events that came before it are answered.
+    /// Waits for the connection and returns the events before it.
     static func firstConnection(
         _ events: inout AsyncStream<TransportEvent>.Iterator, timeout: Duration
     ) async throws(ChatError) -> [APIEvent] {
@@ -20,8 +20,8 @@ enum Session {
         throw ChatError(.file(.unreachable), reason)
     }
 
-    /// The profile that is wanted. Only asks, so that nothing is done to another database than before; but where there
-    /// is no profile at all it makes the first one, since nothing could be told apart by anything else.
+    /// Returns the requested profile. Sends queries only, because the database may be another one. If the
+    /// core has no profile at all, creates the first one.
     static func find(
         _ transport: any OfficialTransport, _ settings: OfficialCoreSettings
     ) async throws(ChatError) -> FoundProfile {
@@ -32,8 +32,8 @@ enum Session {
         }
     }
 
-    /// Makes the settings of a core of our own, opens the profile and starts chatting. A program chats since it began:
-    /// it goes by what its database says.
+    /// Sets up a core that ChatFS runs, selects the profile and starts the chats. A program has already
+    /// started them, for its active profile.
     static func start(
         _ found: FoundProfile, _ transport: any OfficialTransport, _ settings: OfficialCoreSettings
     ) async throws(OfficialCoreError) {
@@ -42,14 +42,14 @@ enum Session {
         if settings.ownership == .library { _ = try await transport.request(.start) }
     }
 
-    /// A profile of the core, which may have to be made the active one.
+    /// A profile of the core, which may still have to be activated.
     struct FoundProfile: Hashable, Sendable {
         var profile: Profile
         var isActive: Bool
     }
 
-    /// Folders and encryption hold for one run of the core: again after each restart. A core that somebody
-    /// else started keeps its own.
+    /// Sets folders and encryption, which the core forgets at each restart. A core started by another program
+    /// keeps its own.
     static func setUp(
         _ transport: any OfficialTransport, _ settings: OfficialCoreSettings
     ) async throws(OfficialCoreError) {

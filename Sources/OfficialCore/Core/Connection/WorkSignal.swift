@@ -1,4 +1,4 @@
-/// Wakes one task that sleeps until there may be something to do. Any number of calls before it looks are one.
+/// Wakes one waiting task. Several calls before it runs count as one.
 struct WorkSignal: Sendable {
     /// For one listener.
     let stream: AsyncStream<Void>
@@ -10,6 +10,6 @@ struct WorkSignal: Sendable {
 
     func notify() { continuation.yield() }
 
-    /// The listener's stream ends.
+    /// Ends the listener's stream.
     func finish() { continuation.finish() }
 }

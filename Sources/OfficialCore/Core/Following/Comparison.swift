@@ -2,15 +2,16 @@ import Base
 import ChatCore
 import CoreServices
 
-/// The index and the core's database, compared as wholes: what was deleted, and parts that no list names.
+/// Compares the index with the core's database: finds deleted items, and parts of groups that no list
+/// contains.
 final class Comparison: Sendable {
-    /// What is remembered from one comparison to the next.
+    /// State from one comparison to the next.
     private struct State {
-        /// Rows that the core's database connection had changed at the last comparison.
+        /// Number of changed rows of the core's database connection at the last comparison.
         var changes: Int64 = 0
-        /// Files that the core had of a chat when the chat was last walked through because of their number.
+        /// Number of files in the core when the chat was last walked because of a difference.
         var counts: [String: Int64] = [:]
-        /// Chats that comparisons left out because their history was being read.
+        /// Chats skipped by comparisons while their history was being read.
         var leftOut: Set<String> = []
     }
 
@@ -25,13 +26,12 @@ final class Comparison: Sendable {
         self.profile = profile.id
     }
 
-    /// What was deleted behind the place of a walk while nobody listened, that walk does not meet any
-    /// more: it is begun once more when it has ended.
+    /// Repeats unfinished walks after their end, because they missed deletions behind their position.
     func doubtUnfinishedWalks() async throws(ChatError) {
         try await blocking.run { [index] in try index.write { try $0.walks.doubtUnfinished() } }
     }
 
-    /// Conversations of single members with the moderators, which no list of chats names.
+    /// Finds conversations of single members with moderators, which no list of chats contains.
     func lookForParts() async throws(ChatError) {
         let rows = try await connection.numbers(
             "SELECT DISTINCT group_id, coalesce(group_scope_group_member_id, 0) FROM chat_items "
@@ -47,8 +47,8 @@ final class Comparison: Sendable {
         }
     }
 
-    /// Whether the core wrote to its database since the last comparison: `total_changes()` counts the rows that
-    /// its one connection changed. A core that does not answer is not asked for more.
+    /// Returns true if the core wrote to its database since the last comparison: `total_changes()` counts the
+    /// rows changed by the core's one connection. Returns false if the core does not support queries.
     func hasChanged() async throws(ChatError) -> Bool {
         let answer = try await connection.numbers("SELECT total_changes()")
         guard let changes = answer?.first?.first else { return false }
@@ -58,20 +58,19 @@ final class Comparison: Sendable {
         }
     }
 
-    /// A comparison did not come to its end: what the core wrote before it counts once more.
+    /// After a failed comparison, counts the core's earlier writes again.
     func noteFailure() { state.withLock { $0.changes = -1 } }
 
-    /// Whether there are chats that were left out.
+    /// True if chats were skipped.
     var hasLeftOut: Bool { state.withLock { !$0.leftOut.isEmpty } }
 
-    /// How many files a comparison of the newest takes, of all chats: so it costs the core some
-    /// milliseconds, however long the history is.
+    /// Maximum number of newest files in one comparison, over all chats, so that it takes the core only
+    /// milliseconds.
     private static let maxCompared = 1000
 
-    /// How many files each chat has, there and here. Where the numbers differ the whole chat is walked
-    /// through again: somebody else deleted a message, and only they were told. A difference that such a
-    /// walk left is not walked for again before the core's number changes. A chat whose history is being read is left
-    /// out: what was deleted behind the place of its walk shows when it is compared afterwards.
+    /// Compares the number of files of each chat. Walks a chat again if the numbers differ, for example after
+    /// a deletion whose event went to another client. A remaining difference causes no further walk until the
+    /// core's number changes. Chats whose history is being read are skipped, and compared later.
     func compareCounts(_ scope: ReconciliationScope) async throws(ChatError) {
         let first =
             scope == .newest
@@ -80,8 +79,7 @@ final class Comparison: Sendable {
             } : 0
         guard let theirs = try await coreCounts(from: first) else {
             if scope == .leftOut { return state.withLock { $0.leftOut = [] } }
-            // A core that answers no such question: everything is walked through again, and whether a
-            // description has arrived meanwhile is left to the core.
+            // Without queries, walk everything again; the core decides whether a description has arrived.
             return try await blocking.run { [index] in
                 try index.write { try $0.items.takeAllForDescribed() }
                 try index.write { try $0.walks.repeatAll() }
@@ -98,7 +96,7 @@ final class Comparison: Sendable {
         let different = state.withLock { state -> [String] in
             var different: [String] = []
             let leftOut = state.leftOut
-            // Those that are still being read, or cannot be, are left out by the next comparison again.
+            // Chats that are still or permanently unreadable are skipped again.
             state.leftOut = scope == .leftOut ? [] : leftOut.union(unread)
             for (chat, count) in ours where scope != .leftOut || leftOut.contains(chat) {
                 let wanted = theirs[chat, default: 0]
@@ -114,7 +112,7 @@ final class Comparison: Sendable {
         if !different.isEmpty { try await walkAgain(different) }
     }
 
-    /// nil from a core that answers no questions about its database.
+    /// Returns nil if the core does not support queries.
     private func coreCounts(from first: Int64) async throws(ChatError) -> [String: Int64]? {
         let rows = try await connection.numbers(
             "SELECT coalesce(i.contact_id, 0), coalesce(i.group_id, 0), coalesce(i.note_folder_id, 0), "

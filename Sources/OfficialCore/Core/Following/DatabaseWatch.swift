@@ -3,29 +3,29 @@ import ChatCore
 import Glibc
 import Posix
 
-/// The file in which a program keeps its chats: what it writes there tells of changes whose events went to another
-/// client. Only where the file is on this machine and open to this user.
+/// Watches the database file of a core program: writes indicate changes whose events went to another client.
+/// Only if the file is on this machine and readable.
 final class DatabaseWatch: Sendable {
     private struct State {
         var token: FileWatch.Token?
-        /// Written to since the last comparison.
+        /// True after a write since the last comparison.
         var wasWritten = false
-        /// Comparisons that found a change of which the watch said nothing, one after the other.
+        /// Consecutive comparisons with a change that the watch missed.
         var missedChanges = 0
     }
 
     private let connection: CoreConnection
     private let state = Lock(State())
 
-    /// So many in a row, and the watch is of another file.
+    /// After this many misses, the watched file is another one.
     private static let maxMissedChanges = 3
 
     init(_ connection: CoreConnection) { self.connection = connection }
 
     var isActive: Bool { state.withLock { $0.token != nil } }
 
-    /// Begins to watch unless it does.
-    /// - Parameter written: called on the thread of the watch; returns at once.
+    /// Starts watching, once.
+    /// - Parameter written: Called on the watch's thread; must return at once.
     func begin(written: @escaping @Sendable () -> Void) async throws(ChatError) {
         guard !isActive, let path = try await path() else { return }
         let changed: @Sendable () -> Void = { [weak self] in
@@ -43,15 +43,15 @@ final class DatabaseWatch: Sendable {
         state.withLock { $0.token = token }
     }
 
-    /// nil from a core that answers no questions about its database, or keeps it elsewhere.
+    /// Returns nil if the core does not support queries or its database is elsewhere.
     private func path() async throws(ChatError) -> String? {
         let path = try await connection.text("SELECT file FROM pragma_database_list WHERE name = 'main'")
         guard let path, path.isAbsolutePath, access(path, R_OK) == 0 else { return nil }
         return path
     }
 
-    /// The core has written: when the watch has missed that again and again it is of another file, such as one
-    /// of the same name outside of the container in which the core runs.
+    /// Records a change of the core. After several changes that the watch missed, stops it: it watches
+    /// another file, such as one outside the core's container with the same name.
     func noteChange() {
         let isWrong = state.withLock { state in
             state.missedChanges = state.wasWritten ? 0 : state.missedChanges + 1
@@ -68,7 +68,7 @@ final class DatabaseWatch: Sendable {
             defer { state.token = nil }
             return state.token
         }
-        // Where there are no watches there is none to remove.
+        // An error means that there is no watch.
         if let token { try? FileWatch.shared().remove(token) }
     }
 }

@@ -1,13 +1,13 @@
 import Base
 
-/// Events of a connection of which it is not known yet whose core it leads to.
+/// Events of a connection before its core is verified.
 final class EarlyEvents: Sendable {
-    /// nil: they are another core's.
+    /// nil if the core is another one.
     private let held = Lock<[APIEvent]?>([])
 
     func hold(_ event: APIEvent) { held.withLock { $0?.append(event) } }
 
-    /// The core is the one that it was.
+    /// Returns the events after the core was verified.
     func take() -> [APIEvent] {
         held.withLock { held in
             defer { held = [] }
@@ -15,7 +15,7 @@ final class EarlyEvents: Sendable {
         }
     }
 
-    /// It is another one, until the connection is lost.
+    /// Drops events of another core until the connection is lost.
     func drop() { held.withLock { $0 = nil } }
 
     func noteLoss() { held.withLock { $0 = $0 ?? [] } }

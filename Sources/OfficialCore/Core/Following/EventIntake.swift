@@ -1,7 +1,7 @@
 import Base
 import ChatCore
 
-/// What the core tells, as it tells it: written to the index, and what follows from it.
+/// Writes events of the core to the index and publishes the results.
 final class EventIntake: Sendable {
     private let index: IndexStore
     private let recent: RecentEvents
@@ -10,7 +10,7 @@ final class EventIntake: Sendable {
     private let arrivals: ArrivalRule
     private let receives: Bool
 
-    /// - Parameter receives: whether the core receives anything for this process.
+    /// - Parameter receives: True if the core may receive files for this process.
     init(
         _ index: IndexStore, _ recent: RecentEvents, _ descriptions: Descriptions,
         _ standaloneFiles: StandaloneFiles, _ arrivals: ArrivalRule, receives: Bool = true
@@ -23,8 +23,8 @@ final class EventIntake: Sendable {
         self.standaloneFiles = standaloneFiles
     }
 
-    /// Writes what an event says. Answers the files that are to be received without being asked for, or once more, with
-    /// the approvals of ChatFS. Blocks.
+    /// Writes an event to the index. Returns files to receive automatically, or again with ChatFS's
+    /// approvals. Blocks.
     func take(_ kind: APIEvent.Kind) throws -> [FileID] { try index.commit { try apply(kind, $0) } }
 
     private func apply(_ kind: APIEvent.Kind, _ change: IndexChange) throws -> [FileID] {
@@ -57,7 +57,7 @@ final class EventIntake: Sendable {
             try change.removeChat(chat)
         case .errors(let errors):
             for error in errors { log.information("the SimpleX core reports: \(error.chatError.sentence)") }
-            // Accepted before its description came, which names relays that the core does not know.
+            // The file was accepted before its description came, which names relays unknown to the core.
             return try errors.compactMap(\.refusedFile).filter { try change.tables.items.item(of: $0) != nil }
         case .rcvFileCancelled(_, nil), .sndFileCancelled(_, nil), .chatSuspended, .other: break
         default:
@@ -87,7 +87,7 @@ final class EventIntake: Sendable {
         return wanted
     }
 
-    /// The core takes its word back when it meets relays that it does not know in a file that it receives.
+    /// The core cancels its acceptance if a file turns out to be on unknown relays.
     private func takeUpdated(_ item: APIItem, _ change: IndexChange) throws -> [FileID] {
         let before = try change.tables.items.item(item.id)?.file?.status
         try take(item, change)
@@ -107,7 +107,7 @@ final class EventIntake: Sendable {
         try change.take(item, .look, event)
     }
 
-    /// Steps of a transfer: they carry the item. False for any other event.
+    /// Handles transfer steps with an item. Returns false for other events.
     private func applyTransfer(_ kind: APIEvent.Kind, _ change: IndexChange) throws -> Bool {
         switch kind {
         case .rcvFileDescrReady(let item, let description):
@@ -131,7 +131,7 @@ final class EventIntake: Sendable {
         return true
     }
 
-    /// Progress and failures: they name the file, and the item only where there is one.
+    /// Handles progress and failures, which have an item only for files of messages.
     private func applyProgress(_ kind: APIEvent.Kind, _ change: IndexChange) throws {
         switch kind {
         case .rcvFileProgressXFTP(let file, nil, let done, let total),
@@ -175,7 +175,7 @@ final class EventIntake: Sendable {
         }
     }
 
-    /// Of what carries a description of several chunks nothing is told: it is small, and comes after the file.
+    /// Publishes no progress of redirect files, which are small and follow their file.
     private func tellProgress(of file: FileID, _ done: UInt64, _ total: UInt64, _ change: IndexChange) {
         guard standaloneFiles.described(by: file) == file else { return }
         change.tell(.standaloneFileProgress(file, done: done, total: total))

@@ -2,13 +2,13 @@ import Base
 import ChatCore
 import CoreServices
 
-/// Reads what is not in the index yet: the chats with the newest messages first, one page at a time. Everybody who
-/// waits for the core goes first.
+/// Reads the history into the index, page by page, chats with the newest messages first. Foreground commands
+/// have priority.
 final class HistoryReader: Sendable {
     private let connection: CoreConnection
     private let index: IndexStore
     private let recent: RecentEvents
-    /// Items asked for at once.
+    /// Items per request.
     private let pageSize: Int
 
     private static let retry = RetryPolicy(first: .milliseconds(500), maxDelay: .seconds(60), tries: .max)
@@ -22,8 +22,8 @@ final class HistoryReader: Sendable {
         self.pageSize = pageSize
     }
 
-    /// Sleeps until `signals` says that there may be something to do; ends with its task, or with the stream.
-    /// - Parameter finished: called when something was read and nothing is left that can be. Returns at once.
+    /// Reads after each signal until no page is left. Ends with its task or the stream.
+    /// - Parameter finished: Called after pages were read and no readable one is left. Must return at once.
     func run(_ signals: AsyncStream<Void>, finished: () -> Void) async {
         var refused: Set<APIChatReference> = []
         var failures = 0
@@ -52,18 +52,19 @@ final class HistoryReader: Sendable {
 
     private enum Outcome {
         case done
-        /// For good, such as a part of a group that this member may not see, or one that is not understood.
+        /// Permanent, for example for a part of a group that this member may not see, or an unsupported
+        /// answer.
         case refused
         case failed
     }
 
-    /// One page of a walk.
+    /// Reads one page of a walk.
     private func attempt(_ walk: Walk) async throws(ChatError) -> Outcome {
         do throws(OfficialCoreError) {
             return try await step(walk)
         } catch {
             if error.refusal?.has("chatItemNotFound") == true {
-                // The message at which the walk stood is gone.
+                // The message at the walk's position was deleted.
                 try await blocking.run { [index] in try index.write { try $0.walks.restart(walk) } }
                 return .failed
             }
@@ -85,7 +86,7 @@ final class HistoryReader: Sendable {
             case .chatPage(let answer) = try await connection.askInBackground(.chatPage(walk.reference, page))
         else { throw OfficialCoreError(.notUnderstood, "The SimpleX core gave no messages.") }
         if answer.items.isEmpty, answer.count > 0 {
-            // No end: what lies behind it was not deleted.
+            // This is not the end of the history, so older items are not removed.
             log.notice("a page of the history is not understood: what is older is not looked for")
             return .refused
         }
@@ -103,22 +104,22 @@ final class HistoryReader: Sendable {
     private func note(
         _ page: APIChatPage, of walk: Walk, _ began: ContinuousClock.Instant, _ change: IndexChange
     ) throws {
-        // Deleted with all that it holds while the page was under way.
+        // The chat was deleted during the request.
         guard try change.tables.chats.chat(walk.reference.chat) != nil else { return }
         for item in page.items where !recent.contains(item.id, since: began) { try change.take(item, .look) }
         let start = walk.frontier == nil ? try newest(of: page, walk, began, change.tables) : walk.start
         if let oldest = page.items.first?.id, oldest != walk.frontier {
             return try change.tables.walks.advance(walk, to: oldest, start: start)
         }
-        // The end: what the walk has not met is not in the core any more.
+        // At the end, the core no longer has items that the walk did not find.
         let missed = try change.tables.items.ids(
             in: walk.reference.description, notMetBy: walk.number, upTo: start)
         try change.removeUntold(missed.filter { !recent.contains($0, since: began) })
         try change.tables.walks.end(walk)
     }
 
-    /// Where a walk begins: at the newest message that the core has, or that was known before it was asked:
-    /// a newer one that it does not name is gone.
+    /// Returns the start of a walk: the newest message of the core, or a newer known one, which the core has
+    /// deleted.
     private func newest(
         of page: APIChatPage, _ walk: Walk, _ began: ContinuousClock.Instant, _ tables: IndexTables
     ) throws -> Int64 {

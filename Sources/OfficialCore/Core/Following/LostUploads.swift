@@ -2,19 +2,17 @@ import Base
 import ChatCore
 import CoreServices
 
-/// Uploads whose end the core forgot.
+/// Detects uploads whose end the core lost.
 ///
-/// The core has two databases. When it is killed after its agent noted in the one that the last chunk is on a relay,
-/// and before the other was told that the upload is complete, it never sends the description: the message stays
-/// "sending", and the others wait for good (seen with 6.4.5). Nothing in its interface takes that up again.
-/// Killed a moment later it has sent the description and forgets only that: the message stays "sending" too, and the
-/// others have the file.
+/// The core has two databases. If it is killed after its agent recorded the last uploaded chunk, but before
+/// the chat database did, it never sends the description (seen with 6.4.5). The message stays "sending",
+/// recipients wait for ever, and no command resumes it. If it is killed a moment later, the description was
+/// sent and only its status is lost.
 final class LostUploads: Sendable {
     private struct State {
-        /// In how many comparisons the end of an upload was in one database of the core and not in the other.
+        /// Number of consecutive comparisons in which the two databases differed about an upload.
         var found: [FileID: Int] = [:]
-        /// Uploads were unfinished at the last comparison: whether the core forgot their end shows by comparing
-        /// again.
+        /// True if the last comparison found unfinished uploads.
         var hasUploads = false
     }
 
@@ -22,20 +20,20 @@ final class LostUploads: Sendable {
     private let index: IndexStore
     private let state = Lock(State())
 
-    /// Comparisons in which an upload must be found so before that is believed: the core may only be slow.
+    /// Number of comparisons before an upload counts as lost, because the core may only be slow.
     private static let tries = 3
-    /// Uploads compared at once, the newest.
+    /// Maximum number of uploads in one comparison, newest first.
     private static let maxUploads = 20
-    /// Uploads for which the agent has nothing more to do: a complete one, and one whose chunks all have a copy on a
-    /// relay. The second is soon the first, unless the core is killed in between: it looks only for chunks without one
-    /// when it is started again.
+    /// Uploads without remaining work for the agent: complete ones, and those whose chunks all have an
+    /// uploaded replica. The latter soon become complete, unless the core is killed before: after a restart
+    /// it looks only for chunks without a replica.
     static let done =
         "SELECT hex(f.snd_file_entity_id), 1 FROM snd_files f WHERE f.deleted = 0 AND (f.status = 'complete' "
         + "OR f.status = 'uploading' AND NOT EXISTS (SELECT 1 FROM snd_file_chunks c "
         + "WHERE c.snd_file_id = f.snd_file_id AND NOT EXISTS (SELECT 1 FROM snd_file_chunk_replicas r "
         + "WHERE r.snd_file_chunk_id = c.snd_file_chunk_id AND r.replica_status = 'uploaded')))"
 
-    /// Descriptions that the agent has not given to a relay yet.
+    /// Descriptions that the agent has not delivered to a server yet.
     private static let undelivered =
         "SELECT hex(conn_id) || '/' || internal_id, 1 FROM snd_message_deliveries"
 
@@ -76,7 +74,7 @@ final class LostUploads: Sendable {
         }
     }
 
-    /// Those of these uploads that one database of the core has for done though the other has not.
+    /// Returns the uploads that the agent's database has as done.
     private func doneForTheAgent(_ files: [FileID]) async throws(ChatError) -> [FileID] {
         guard !files.isEmpty else { return [] }
         let list = files.map { String($0.rawValue) }.joined(separator: ",")
@@ -89,8 +87,8 @@ final class LostUploads: Sendable {
         return names.filter { done[$0.key] != nil }.map { FileID($0.value) }
     }
 
-    /// Those of these uploads whose description is with a relay, by the core's number of the message that has its
-    /// end. To a group descriptions go without such a note.
+    /// Returns the uploads whose description was delivered, by the agent's number of the message that ends
+    /// it. Descriptions to groups have no such record.
     private func toldToOthers(_ files: [FileID]) async throws(ChatError) -> [FileID] {
         guard !files.isEmpty else { return [] }
         let list = files.map { String($0.rawValue) }.joined(separator: ",")

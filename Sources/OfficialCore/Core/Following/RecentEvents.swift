@@ -1,8 +1,8 @@
 import Base
 import ChatCore
 
-/// When the core last told of an item or a chat: an event or an answer of just now is not overruled by a page or a list
-/// that was asked for before.
+/// Times of the latest events and answers of items and chats, so that an older page or list does not
+/// overwrite them.
 final class RecentEvents: Sendable {
     private let items = Lock(Moments<ItemID>())
     private let chats = Lock(Moments<ChatReference>())
@@ -11,12 +11,13 @@ final class RecentEvents: Sendable {
 
     func note(_ chat: ChatReference) { chats.withLock { $0.note([chat]) } }
 
-    /// Whether an item was told of since a page was asked for: then the page may be older.
+    /// Returns true if the item had an event since a page was requested; the page may be older.
     func contains(_ item: ItemID, since start: ContinuousClock.Instant) -> Bool {
         items.withLock { $0.contains(item, since: start) }
     }
 
-    /// Whether a chat was told of, or changed from here, since the list of chats was asked for.
+    /// Returns true if the chat had an event, or was changed by a command, since the list of chats was
+    /// requested.
     func contains(_ chat: ChatReference, since start: ContinuousClock.Instant) -> Bool {
         chats.withLock { $0.contains(chat, since: start) }
     }
@@ -24,11 +25,11 @@ final class RecentEvents: Sendable {
 
 private struct Moments<Key: Hashable & Sendable>: Sendable {
     private var told: [Key: ContinuousClock.Instant] = [:]
-    /// With more of them the old ones go. Twice what was left the last time, so that each is looked at about once,
-    /// however many are young.
+    /// Above this number, expired entries are removed. Twice the number that was left, so that each entry is
+    /// examined about once.
     private var limit = Self.capacity
 
-    /// So many are kept, and longer ones only as long as an answer may be under way.
+    /// Minimum number of entries; above it, entries expire after the longest time of an answer.
     private static var capacity: Int { 4096 }
     private static var lifetime: Duration { .seconds(60) }
 

@@ -2,20 +2,19 @@ import Base
 import ChatCore
 import CoreServices
 
-/// Looks for what no event told: events are lost when a connection breaks, and another client of the
-/// same core takes them for good.
+/// Finds changes without events: events are lost when a connection breaks, or go to another client of the
+/// same core.
 ///
-/// A change (an event, a write to the core's database) leads to one comparison some seconds later, however many
-/// changes there are until then; without any, none is made. Only where a change could go unnoticed the clock does it:
-/// the events of a program go to one of its clients each, so another one beside this takes some, and of those only
-/// its database tells.
+/// A change (an event or a write to the core's database) causes one comparison some seconds later. Without
+/// changes there is none. Comparisons are periodic only if changes could go unnoticed: a program sends each
+/// event to one of its clients, so others are visible only in its database.
 final class Reconciliation: Sendable {
     private struct State {
-        /// A comparison is planned and has not begun.
+        /// A comparison is scheduled.
         var isPlanned = false
-        /// A comparison of everything has ended since the present connection was asked for one.
+        /// A whole comparison has ended since the current connection requested one.
         var hasCompared = false
-        /// After it, all was read of the history that can be.
+        /// After that comparison, all readable history was read.
         var hasReadAll = false
     }
 
@@ -35,9 +34,9 @@ final class Reconciliation: Sendable {
     private let state = Lock(State())
 
     private static let maxChats = 5000
-    /// Transfers looked at in one comparison.
+    /// Transfers examined in one comparison.
     private static let maxTransfers = 20
-    /// Pages by which a chat is caught up; deeper than that the walk through the history goes.
+    /// Maximum pages to catch up with a chat; older items are left to the walk.
     private static let maxPages = 20
 
     init(
@@ -59,9 +58,9 @@ final class Reconciliation: Sendable {
         (requests, request) = AsyncStream.makeStream(of: ReconciliationScope.self)
     }
 
-    // MARK: - When
+    // MARK: - Scheduling
 
-    /// Compares whenever it is asked to, until its task is cancelled or `end`.
+    /// Runs requested comparisons until its task is cancelled or `end` is called.
     func run() async {
         for await scope in requests {
             await reconcile(scope)
@@ -69,7 +68,7 @@ final class Reconciliation: Sendable {
         }
     }
 
-    /// A comparison of the newest, within `reconcileInterval`. Returns at once.
+    /// Schedules a comparison of the newest items after `reconcileInterval`. Returns at once.
     func plan() {
         let isFirst = state.withLock { state in
             defer { state.isPlanned = true }
@@ -84,13 +83,13 @@ final class Reconciliation: Sendable {
         }
     }
 
-    /// A comparison of everything, next. Returns at once.
+    /// Requests a whole comparison as the next one. Returns at once.
     func requestWhole() {
         state.withLock { $0.hasCompared = false }
         request.yield(.whole)
     }
 
-    /// All that can be read of the history was read. Returns at once.
+    /// Records that all readable history was read. Returns at once.
     func noteHistoryRead() {
         state.withLock { $0.hasReadAll = true }
         if comparison.hasLeftOut { request.yield(.leftOut) }
@@ -102,18 +101,18 @@ final class Reconciliation: Sendable {
     }
 
     var hasCompared: Bool { state.withLock { $0.hasCompared } }
-    /// Also where some of it was refused.
+    /// True even if some of it was refused.
     var hasReadAll: Bool { state.withLock { $0.hasReadAll } }
     var isPlanned: Bool { state.withLock { $0.isPlanned } }
     var isWatchingDatabase: Bool { watch.isActive }
 
-    /// Whether the next comparison comes without a change.
+    /// True if the next comparison needs no change.
     private var isPeriodic: Bool {
         guard settings.phone == nil else { return false }
         return lostUploads.hasUploads || settings.ownership != .library && !watch.isActive
     }
 
-    // MARK: - What
+    // MARK: - Comparison
 
     private func reconcile(_ scope: ReconciliationScope) async {
         defer { history.notify() }
@@ -139,14 +138,14 @@ final class Reconciliation: Sendable {
             }
             if isPeriodic || !descriptions.isNetworkKnown { plan() }
         } catch {
-            // The connection, mostly: then the comparison after the next one does it.
+            // Mostly a lost connection; a later comparison repeats it.
             log.information("the chats could not be compared: \(error.sentence)")
             comparison.noteFailure()
             plan()
         }
     }
 
-    /// All chats; of those with a newer message the newest page.
+    /// Compares all chats and reads the newest page of those with a newer message.
     func takeChats() async throws(ChatError) {
         let command = APICommand.chats(user: profile, count: Self.maxChats)
         let began = ContinuousClock.now
@@ -159,8 +158,8 @@ final class Reconciliation: Sendable {
         for chat in changed { try await catchUp(chat) }
     }
 
-    /// Those with a newer message.
-    /// - Parameter isOutdated: whether the list may be older than what is known of a chat.
+    /// Writes the list of chats and returns those with a newer message.
+    /// - Parameter isOutdated: Returns true if the list may be older than the known state of a chat.
     private static func note(
         _ infos: [APIChatInfo], _ change: IndexChange, _ isOutdated: (ChatReference) -> Bool
     ) throws -> [APIChatReference] {
@@ -172,7 +171,7 @@ final class Reconciliation: Sendable {
             try change.take(info)
             try change.tables.chats.noteListed(info.reference.chat)
         }
-        // A contact that was never written to is not listed, and not gone.
+        // A contact without messages is not listed but exists.
         let listed = try change.tables.chats.listed()
         let present = Set(infos.map(\.reference.chat.description))
         for chat in listed where !present.contains(chat) && infos.count < maxChats {
@@ -183,7 +182,7 @@ final class Reconciliation: Sendable {
         return changed
     }
 
-    /// Reads back from the newest message until everything is known.
+    /// Reads pages from the newest message back to a known one.
     private func catchUp(_ chat: APIChatReference) async throws(ChatError) {
         var page = APIPage.last(settings.pageSize)
         for _ in 0..<Self.maxPages {
@@ -191,7 +190,7 @@ final class Reconciliation: Sendable {
             guard case .chatPage(let answer) = try await ask(.chatPage(chat, page)) else { return }
             let isMissing = try await blocking.run { [index, recent] in
                 try index.commit { change in
-                    // Deleted with all that it holds while the page was under way.
+                    // The chat was deleted during the request.
                     guard try change.tables.chats.chat(chat.chat) != nil else { return false }
                     var isNew = false
                     for item in answer.items where !recent.contains(item.id, since: began) {
@@ -208,7 +207,7 @@ final class Reconciliation: Sendable {
         try await comparison.walkAgain([chat.description])
     }
 
-    /// Transfers whose end may have been told to somebody else.
+    /// Reads items with running transfers, because their last events may have gone to another client.
     private func takeTransfers() async throws(ChatError) {
         let moving = try await blocking.run { [index] in
             try index.read { try $0.items.moving(limit: Self.maxTransfers) }
@@ -226,8 +225,8 @@ final class Reconciliation: Sendable {
         }
     }
 
-    /// The network of a core that may be another run than before: until it has told it over this connection, it counts
-    /// as one that hides the user's address (`Descriptions`).
+    /// Reads the network settings of a possibly restarted core. Until it answers over this connection, it
+    /// counts as hiding the user's address (`Descriptions`).
     func takeNetworkAnew() async {
         do throws(ChatError) {
             try await takeProxy()
@@ -237,7 +236,7 @@ final class Reconciliation: Sendable {
         }
     }
 
-    /// Who is connected waits for it.
+    /// Runs in the foreground, because the new connection waits for it.
     private func takeProxy() async throws(ChatError) {
         let number = connection.number
         do throws(OfficialCoreError) {
@@ -252,7 +251,7 @@ final class Reconciliation: Sendable {
         }
     }
 
-    /// Whether the core talks through a proxy, and its relays.
+    /// Reads the core's proxy setting and its relays.
     func takeNetwork() async throws(ChatError) {
         try await takeProxy()
         do throws(OfficialCoreError) {

@@ -1,8 +1,8 @@
-/// How much is compared.
+/// The scope of a comparison.
 enum ReconciliationScope: Sendable {
     case newest
-    /// Also whether something deeper in the history is missing or too much.
+    /// Including missing and surplus items in older history.
     case whole
-    /// Only the chats that earlier comparisons left out because their history was being read.
+    /// Only chats that earlier comparisons skipped while their history was being read.
     case leftOut
 }

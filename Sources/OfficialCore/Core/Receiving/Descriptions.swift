@@ -2,14 +2,14 @@ import Base
 import ChatCore
 import XFTP
 
-/// The descriptions of received files: from the events that brought them, else from the core's database; and whether
-/// this process may fetch chunks by them.
+/// Descriptions of received files, from events or the core's database, and the decision whether this process
+/// may fetch their chunks.
 final class Descriptions: Sendable {
     private struct State {
-        /// Brought by events, as long as their files are not received.
+        /// From events, until their files are received.
         var texts: [FileID: String] = [:]
-        /// Whether the core hides the user's address, and over which connection it said so: what answers over another
-        /// one may be another run of it.
+        /// Whether the core hides the user's address, with the connection over which it answered; another
+        /// connection may lead to a restarted core.
         var told: (hidesAddress: Bool, connection: UInt64)?
     }
 
@@ -27,18 +27,18 @@ final class Descriptions: Sendable {
     func note(_ text: String, of file: FileID) { state.withLock { $0.texts[file] = text } }
     func forget(_ file: FileID) { state.withLock { $0.texts[file] = nil } }
 
-    /// - Parameter connection: the one over which the core said it, as `CoreConnection.number` was before it was asked.
+    /// - Parameter connection: The value of `CoreConnection.number` before the request.
     func note(hidesAddress: Bool, over connection: UInt64) {
         state.withLock { $0.told = (hidesAddress, connection) }
     }
 
-    /// nil as long as the core has not said it over the present connection.
+    /// nil until the core answers over the current connection.
     private var hidesAddress: Bool? {
         let present = connection.number
         return state.withLock { $0.told?.connection == present ? $0.told?.hidesAddress : nil }
     }
 
-    /// nil while it has not arrived. A secret.
+    /// Returns nil until it has arrived. A secret.
     func description(of file: FileID) async throws(ChatError) -> String? {
         if let known = state.withLock({ $0.texts[file] }) { return known }
         do throws(OfficialCoreError) {
@@ -55,30 +55,31 @@ final class Descriptions: Sendable {
         }
     }
 
-    /// One by which this process may fetch, nil also when it has not arrived.
-    /// - Throws: `.file(.unreachable)` also where it is not known yet whether this process may.
+    /// Returns a description that this process may use; nil if it may not, or if the description has not
+    /// arrived.
+    /// - Throws: `.file(.unreachable)` also while the core has not reported its network settings.
     func fetchable(_ file: FileID) async throws(ChatError) -> String? {
         guard hasProxy || isNetworkKnown else {
             throw ChatError(
                 .file(.unreachable), "The SimpleX core has not said yet whether it hides the user's address.")
         }
-        // Again at the end: another run of the core may answer by then.
+        // Checked again at the end, because the core may have restarted meanwhile.
         guard mayFetch, let text = try await description(of: file), await mayBeFetched(text), mayFetch else {
             return nil
         }
         return text
     }
 
-    /// Relays would see the address that the core hides, or may hide.
+    /// If false, relays would see an address that the core hides or may hide.
     var mayFetch: Bool { hasProxy || hidesAddress == false }
 
     var isNetworkKnown: Bool { hidesAddress != nil }
 
-    /// Whether the chunks lie where this process may go. What points into this machine's own network is left
-    /// to the core, unless the relay is known.
+    /// Returns true if this process may contact the relays. Addresses in the local network are left to the
+    /// core, unless the relay is known.
     func mayBeFetched(_ text: String) async -> Bool {
         await indexThreads.run { [trust] in
-            // One that makes no sense is claimed, so that its reader learns it.
+            // An invalid description is claimed, so that its reader gets the error.
             guard let described = try? FileDescription(parsing: text) else { return true }
             return described.relays.allSatisfy { !$0.leadsIntoOwnNetwork || trust.holds($0) }
         }

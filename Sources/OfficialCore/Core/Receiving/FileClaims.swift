@@ -2,11 +2,11 @@ import Base
 import ChatCore
 import CoreServices
 
-/// Fetching chunks beside the core, and durable copies of our own.
+/// Claims files for fetching chunks beside the core, and keeps durable copies of this process.
 ///
-/// The core receives what is opened, for its durable copy; meanwhile the caller may fetch the chunks that a reader
-/// waits for. Both use the one key of the recipient, so nothing is ever acknowledged (FACK) by either. The core's own
-/// approval of the relays comes first, for both.
+/// The core receives an opened file for its durable copy. Meanwhile this process may fetch chunks for
+/// readers. Both use the same recipient key, so neither sends an acknowledgement (FACK). The core's approval
+/// of the relays comes first for both.
 final class FileClaims: Sendable {
     private let connection: CoreConnection
     private let index: IndexStore
@@ -16,7 +16,7 @@ final class FileClaims: Sendable {
     private let filesFolder: String
     private let remote: RemoteCopies?
 
-    /// - Parameter remote: gets copies of files that lie on another machine; nil: they lie in `filesFolder`.
+    /// - Parameter remote: Fetches files from another machine; nil means that they are in `filesFolder`.
     init(
         _ connection: CoreConnection, _ index: IndexStore, _ receiver: FileReceiver,
         _ descriptions: Descriptions, _ staging: StagingFolder, filesFolder: String,
@@ -39,7 +39,8 @@ final class FileClaims: Sendable {
         let isUnderWay: Bool
         switch offered.status {
         case .rcvError where offered.status.isGivenUp:
-            // The relays were approved when the core accepted it. It takes no second order: the copy is ours.
+            // The relays were approved when the core accepted the file. The core does not accept it twice, so
+            // this process keeps the copy.
             return try await descriptions.fetchable(file).map { ClaimedFile(description: $0) }
         case .rcvInvitation, .rcvAborted: isUnderWay = false
         case .rcvAccepted, .rcvTransfer, .rcvWarning: isUnderWay = true
@@ -48,13 +49,13 @@ final class FileClaims: Sendable {
         guard offered.transport == .xftp, let description = try await descriptions.description(of: file)
         else { return nil }
         if !isUnderWay { try await receiver.receive(file, approved: approvedRelays) }
-        // Once more: another run of the core may answer by now.
+        // Checked again, because the core may have restarted meanwhile.
         guard await descriptions.mayBeFetched(description), descriptions.mayFetch else { return nil }
         return ClaimedFile(description: description, isReceivedByCore: true)
     }
 
-    /// The durable copy is the core's own, and what was staged beside it is not needed; but where the core
-    /// gave the file up, the staged one is kept.
+    /// Completes a claim. The core makes the durable copy, so the staged one is removed, unless the core gave
+    /// up the file.
     func complete(
         _ file: FileID, staged: FileSourceLocation
     ) async throws(ChatError) -> FileSourceLocation {
@@ -66,8 +67,8 @@ final class FileClaims: Sendable {
         return location
     }
 
-    /// A received CryptoFile becomes the durable copy of a file that the core gave up; nil when the core has
-    /// one, or may still get it. Blocks.
+    /// Keeps a received CryptoFile as the durable copy of a file that the core gave up. Returns nil if the
+    /// core has a copy or may get one. Blocks.
     private func keep(_ file: FileID, _ staged: FileSourceLocation) throws -> FileSourceLocation? {
         guard let key = staged.arguments, let item = try index.read({ try $0.items.item(of: file) }),
             item.file?.status.isGivenUp == true
@@ -80,11 +81,11 @@ final class FileClaims: Sendable {
         return kept
     }
 
-    /// The core goes on receiving for its copy, and finds out itself what is wrong with a file.
+    /// Abandons a claim. The core continues to receive its copy.
     func abandon(_ file: FileID) { descriptions.forget(file) }
 
-    /// Where the content of a readable file lies: our own copy, else what the core says now.
-    /// - Parameter progress: called as a file comes from another machine.
+    /// Returns the content's location: this process's copy, else the core's current one.
+    /// - Parameter progress: Called as a file arrives from another machine.
     func location(
         of file: FileID, progress: @escaping @Sendable () -> Void = {}
     ) async throws(ChatError) -> FileSourceLocation? {
@@ -107,11 +108,11 @@ final class FileClaims: Sendable {
         return item.file?.source?.location(filesFolder: filesFolder)
     }
 
-    /// Only where the core's file lies on another machine: elsewhere a copy of ours may be the last.
+    /// Only for files on another machine; elsewhere the copy may be the only one.
     func dropCopy(of file: FileID) async throws(ChatError) { try await remote?.drop(file) }
 
-    /// A received file whose copy is damaged. The core itself fetches nothing a second time, so the good copy becomes
-    /// one of ours; the core's own file stays as it is, for it belongs to the core.
+    /// Handles a received file with a damaged copy. The core downloads no file twice, so this process keeps
+    /// the next copy. The core's own file stays unchanged.
     func giveUpCopy(
         of file: FileID, at location: FileSourceLocation
     ) async throws(ChatError) -> GivenUpCopy {
@@ -128,9 +129,9 @@ final class FileClaims: Sendable {
                     return nil
                 }
                 let kept = try tables.keptCopies.source(of: file)
-                // Another copy has come meanwhile, or somebody else has said it.
+                // Another copy arrived meanwhile, or the damage is already recorded.
                 guard item.file?.status == .rcvComplete, kept == nil || kept == location else { return item }
-                // The next one takes the place of its file.
+                // The next copy replaces its file.
                 _ = try tables.keptCopies.forget(file)
                 try change.setStatus(IndexChange.damagedCopy, of: file) { .chatItemUpdated($0) }
                 return try tables.items.item(of: file)
@@ -141,8 +142,8 @@ final class FileClaims: Sendable {
 }
 
 extension FileStatus {
-    /// Refuses to receive what can never be had.
-    /// - Throws: `.file` with why.
+    /// Rejects files that can never be received.
+    /// - Throws: `.file` with the reason.
     func refuseWhenOver() throws(ChatError) {
         switch self {
         case .rcvCancelled: throw ChatError(.file(.cancelledBySender), "The sender cancelled the file.")

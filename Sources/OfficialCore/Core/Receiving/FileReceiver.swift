@@ -3,8 +3,8 @@ import ChatCore
 import CoreServices
 import XFTP
 
-/// Has the core receive files. The core knows which relays are configured in it; those approved here are approved to
-/// it file by file.
+/// Lets the core receive files. The core knows its configured relays; relays approved here are approved to it
+/// for each file.
 final class FileReceiver: Sendable {
     private let connection: CoreConnection
     private let index: IndexStore
@@ -23,9 +23,9 @@ final class FileReceiver: Sendable {
         self.settings = settings
     }
 
-    /// As soon as its description is there.
+    /// Receives the file when its description arrives.
     func setToReceive(_ file: FileID, approvedRelays: Bool) async throws(ChatError) {
-        // The core takes this command for any number.
+        // The core accepts this command for any number.
         guard let status = try await statusToReceive(file) else { return }
         try status.refuseWhenOver()
         if let phone = settings.phone { try await check(file, on: phone) }
@@ -37,14 +37,14 @@ final class FileReceiver: Sendable {
         }
     }
 
-    /// For somebody who asks for it. What has come is told once more.
+    /// Receives a file on request. If it is complete, only publishes that again.
     func receiveKnown(_ file: FileID, approvedRelays: Bool) async throws(ChatError) {
         guard try await statusToReceive(file) != nil else { return }
         try await receive(file, approved: approvedRelays)
     }
 
-    /// How a received file stands; nil when it has come, which is told once more.
-    /// - Throws: `.noSuchFile`, also for one that was sent.
+    /// Returns the status of a received file; nil if it is complete, which is published again.
+    /// - Throws: `.noSuchFile`, also for a sent file.
     private func statusToReceive(_ file: FileID) async throws(ChatError) -> FileStatus? {
         let item = try await blocking.run { [index] in try index.read { try $0.item(ofReceived: file) } }
         if item.file?.status == .rcvComplete {
@@ -54,7 +54,8 @@ final class FileReceiver: Sendable {
         return item.file?.status
     }
 
-    /// At arrival, by type and size. Relays that may not be contacted leave it an offer, which says so.
+    /// Receives a file at arrival, by type and size. If its relays are not approved, the file keeps that
+    /// reason.
     func receiveAtArrival(_ file: FileID) async {
         do throws(ChatError) {
             try await receive(file, approved: false)
@@ -70,7 +71,7 @@ final class FileReceiver: Sendable {
         }
     }
 
-    /// Relays were approved, or what holds for those that nobody decided about has changed.
+    /// Retries waiting files after relays were approved or the policy changed.
     func relaysWereApproved() async {
         do throws(ChatError) {
             let files = try await blocking.run { [index] in
@@ -82,7 +83,8 @@ final class FileReceiver: Sendable {
         }
     }
 
-    /// Refuses a description, which this machine is to fetch itself, where its relays may not be contacted.
+    /// Checks a description that this machine will fetch.
+    /// - Throws: `.file(.notApproved)` if its relays may not be contacted; `.file(.damaged)`.
     func check(_ description: String) async throws(ChatError) {
         let allowsUnknown = await unknownRelays() == .always
         try await blocking.run { [trust] in
@@ -96,9 +98,9 @@ final class FileReceiver: Sendable {
         }
     }
 
-    /// Refuses a link that names relays inside the own network, unless they are known: the core would contact them. What is
-    /// no link is the core's to refuse.
-    /// - Throws: `.file(.notApproved)`, naming the relays.
+    /// Rejects a link to relays in the local network unless they are known, because the core would contact
+    /// them. Other texts are left to the core.
+    /// - Throws: `.file(.notApproved)` with the relays.
     func checkOwnNetwork(of link: String) async throws(ChatError) {
         guard let relays = (try? await FileLink.parsed(link))?.fileDescription.relays else { return }
         try await blocking.run { [trust] in
@@ -106,18 +108,19 @@ final class FileReceiver: Sendable {
         }
     }
 
-    /// What holds for relays that nobody decided about: told to this mount, else kept by `chatfs approve`.
+    /// The policy for undecided relays: of this mount, else stored by `chatfs approve`.
     private func unknownRelays() async -> OfficialCoreSettings.UnknownRelays {
         if let told = settings.unknownRelays { return told }
-        // What cannot be read permits nothing.
+        // An unreadable policy permits nothing.
         return await blocking.attempt("read which relays may be contacted") { [trust] in
             try trust.policy() ?? .ask
         } ?? .ask
     }
 
-    /// Has the core receive a file, encrypted whatever its own setting is.
+    /// Lets the core receive a file, encrypted regardless of its own setting. Succeeds if the core already
+    /// receives it.
     ///
-    /// - Throws: `.file(.notApproved)` naming the relays; nothing when the core receives it already.
+    /// - Throws: `.file(.notApproved)` with the relays.
     func receive(_ file: FileID, approved: Bool) async throws(ChatError) {
         if let phone = settings.phone { try await check(file, on: phone) }
         let unknownRelays = await unknownRelays()
@@ -138,8 +141,9 @@ final class FileReceiver: Sendable {
         }
     }
 
-    /// What a phone receives uses its storage.
-    /// - Throws: `.file(.notApproved)` for more than it may receive; `.file(.unreachable)` while it is away.
+    /// Checks a file for a phone, whose storage it would use.
+    /// - Throws: `.file(.notApproved)` above the size limit; `.file(.unreachable)` while the phone is not
+    ///   connected.
     private func check(_ file: FileID, on phone: OfficialCoreSettings.Phone) async throws(ChatError) {
         let item = try await blocking.run { [index] in try index.read { try $0.items.item(of: file) } }
         let size = item?.file?.size ?? 0
@@ -171,7 +175,7 @@ final class FileReceiver: Sendable {
         let began = ContinuousClock.now
         switch try await connection.ask(command, timeout: .seconds(60)) {
         case .rcvFileAccepted(let item):
-            // A small file may be complete before this answer is read: events take another connection.
+            // Events use another connection, so a small file may be complete before this answer.
             if recent.contains(item.id, since: began) { return }
             await blocking.attempt("note that a file is received") { [index] in
                 try index.commit { change in try change.take(item, .look) { .rcvFileAccepted($0) } }

@@ -5,17 +5,17 @@ import Network
 import Store
 import XFTP
 
-/// Which relays may be contacted for a core's profiles beyond those that it decides about itself: what
-/// `chatfs approve` was told. In a database of its own, which the command opens beside a running mount.
+/// Relays approved by `chatfs approve`, in addition to those that the core accepts. Stored in a database of
+/// its own, which the command opens during a mount.
 public final class OfficialRelayTrust: Sendable {
     private let database: Database
     private let configured = Lock<Set<ServerPlace>>([])
 
     /// Blocks.
     /// - Parameters:
-    ///   - folder: the core's, where the approvals lie.
-    ///   - key: with which they are encrypted; nil: not.
-    /// - Throws: as `Database`.
+    ///   - folder: The core's folder, which holds the approvals.
+    ///   - key: Encryption key; nil if not encrypted.
+    /// - Throws: Errors of `Database`.
     public init(folder: String, key: SecretBytes? = nil) throws(StoreError) {
         database = try Database(
             path: folder + "/approvals.sqlite", migrations: ApprovalTables.migrations, key: key)
@@ -34,8 +34,8 @@ public final class OfficialRelayTrust: Sendable {
         }
     }
 
-    /// Takes approvals back. Blocks.
-    /// - Returns: those of `relays` that were approved.
+    /// Revokes approvals. Blocks.
+    /// - Returns: The relays that were approved.
     /// - Throws: `StoreError`.
     public func revoke(_ relays: [RelayAddress]) throws -> [RelayAddress] {
         try database.transaction { connection in
@@ -49,8 +49,8 @@ public final class OfficialRelayTrust: Sendable {
         try database.read { try ApprovalTables($0).approved() }
     }
 
-    /// What is kept for mounts that are not told otherwise. Blocks.
-    /// - Throws: `StoreError`; `.damaged` for a word that is none.
+    /// The stored policy for mounts without their own. Blocks.
+    /// - Throws: `StoreError`; `.damaged` for an invalid value.
     public func policy() throws -> OfficialCoreSettings.UnknownRelays? {
         try database.read { try ApprovalTables($0).policy() }
     }
@@ -61,18 +61,18 @@ public final class OfficialRelayTrust: Sendable {
         try database.transaction { try ApprovalTables($0).setPolicy(policy) }
     }
 
-    /// Whether a relay was configured in the core or approved here; then it may also be inside this
-    /// machine's own network. Blocks shortly.
+    /// Returns true if a relay is configured in the core or approved here. It may then be in the local
+    /// network too. Blocks briefly.
     @Sendable public func holds(_ relay: RelayAddress) -> Bool { relay.places.allSatisfy(holds) }
 
-    /// The same of one of its places.
+    /// Like `holds(_:)`, for one address of a relay.
     @Sendable public func holds(_ place: ServerPlace) -> Bool {
         if configured.withLock({ $0.contains(place) }) { return true }
-        // What cannot be read permits nothing.
+        // Unreadable approvals permit nothing.
         return ((try? approved()) ?? []).contains { $0.places.contains(place) }
     }
 
-    /// Whether all of these, as the core names them, were approved here. Blocks shortly.
+    /// Returns true if all of these relays, in the core's notation, were approved here. Blocks briefly.
     func approves(_ relays: [String]) -> Bool {
         guard !relays.isEmpty, let approved = try? approved() else { return false }
         let endpoints = Set(approved.flatMap(\.places))

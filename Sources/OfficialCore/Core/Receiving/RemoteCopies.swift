@@ -5,8 +5,8 @@ import Cryptography
 import Glibc
 import Posix
 
-/// Durable copies of files that lie on another machine: each is fetched as a whole when it is first needed, once however
-/// many ask for it, and stays until its item is deleted. Any task.
+/// Durable copies of files on another machine. Each is fetched completely at its first use, once for all
+/// readers, and kept until its item is deleted. Any task.
 final class RemoteCopies: Sendable {
     private let remote: any RemoteFiles
     private let connection: CoreConnection
@@ -30,9 +30,9 @@ final class RemoteCopies: Sendable {
         self.phone = phone
     }
 
-    /// The copy of a file; nil where the core has none either.
-    /// - Throws: `.file(.unreachable)` when the core does not come back within `awayTimeout`; `.noSuchFile`; what the core
-    ///   or the disk refuses.
+    /// Returns the copy of a file, or nil if the core has none.
+    /// - Throws: `.file(.unreachable)` if the core does not connect within `awayTimeout`; `.noSuchFile`;
+    ///   errors of the core or the disk.
     func copy(
         of file: FileID, in item: ItemID, _ chat: APIChatReference, _ progress: @escaping @Sendable () -> Void
     ) async throws(ChatError) -> FileSourceLocation? {
@@ -62,7 +62,7 @@ final class RemoteCopies: Sendable {
         _ number: RemoteFile, of described: APIFile, from source: APIFileSource,
         _ progress: @escaping @Sendable () -> Void
     ) async throws(ChatError) -> FileSourceLocation {
-        // Of an earlier process, where it is there.
+        // Replaces a file of an earlier process.
         let path = "\(staging.path)/.fetched-\(number.file)"
         let target = try await blocking.run {
             try OpenFile(path, flags: O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW, mode: 0o600)
@@ -86,8 +86,8 @@ final class RemoteCopies: Sendable {
         }
     }
 
-    /// The copy is damaged: the next reader gets it from the core once more.
-    /// - Throws: always `.file(.unreachable)` where there was one.
+    /// Drops a damaged copy; the next reader fetches it again.
+    /// - Throws: `.file(.unreachable)` if there was a copy.
     func giveUp(_ file: FileID) async throws(ChatError) {
         guard try await drop(file) else { return }
         throw ChatError(
@@ -95,7 +95,7 @@ final class RemoteCopies: Sendable {
             "The copy of this file was damaged; opening it again gets it from the phone once more.")
     }
 
-    /// - Returns: whether there was one.
+    /// - Returns: True if there was a copy.
     @discardableResult
     func drop(_ file: FileID) async throws(ChatError) -> Bool {
         let path = try await blocking.run { [index] in

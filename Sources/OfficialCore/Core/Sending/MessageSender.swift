@@ -2,21 +2,21 @@ import Base
 import ChatCore
 import CoreServices
 
-/// Has the core send messages, each once. A core can be asked only for what it has, so every attempt is noted first,
-/// and after one without an answer its message is looked for (`SendSearch`).
+/// Sends messages through the core, each exactly once. Every attempt is recorded first. After an attempt
+/// without an answer, `SendSearch` looks for its message in the core.
 final class MessageSender: Sendable {
     private let connection: CoreConnection
     private let index: IndexStore
     private let recent: RecentEvents
     private let staging: StagingFolder
     private let search: SendSearch
-    /// By the identifier of a message: a repetition finds what became of the first.
+    /// By message id, so that a repetition finds the outcome of the first attempt.
     private let sending = AsyncKeyedMutex<String>()
     private let ownership: OfficialCoreSettings.Ownership
-    /// Of a core on another machine.
+    /// For a core on another machine.
     private let remote: (any RemoteFiles)?
-    /// Marks the core's process: a send that was begun in an earlier process of our own is over. An
-    /// attached core may have outlived ours.
+    /// Id of the core's process: a send started in an earlier process that ChatFS ran is over. An attached
+    /// core may have outlived it.
     private let run: String
 
     private static let attachedRun = "attached"
@@ -37,14 +37,14 @@ final class MessageSender: Sendable {
             ? Self.attachedRun : Hexadecimal.encode(SystemRandomSource().bytes(8))
     }
 
-    /// The number of the item that the message is, and the item where it was made now.
+    /// The item of the message, or its number if an earlier attempt sent it.
     enum Outcome {
         case sent(ChatItem)
         case wasSent(ItemID)
     }
 
-    /// - Throws: `.sendingUnsure` when it cannot be known whether the core has it, `.sendingUndecided` while the core
-    ///   cannot be asked; what the core refuses.
+    /// - Throws: `.sendingUnsure` if the core may or may not have the message; `.sendingUndecided` while the
+    ///   core cannot be asked; errors of the core.
     func send(
         _ message: ComposedMessage, to chat: ChatReference
     ) async throws(ChatError) -> Outcome {
@@ -71,7 +71,7 @@ final class MessageSender: Sendable {
         do throws(OfficialCoreError) {
             item = try await give(message, staged, to: chat)
         } catch {
-            // Of this attempt nothing left. An earlier one may have, and the core still read the file.
+            // This attempt sent nothing, but an earlier one may have, and the core may still read the file.
             let leftNothing = error.code != .notUnderstood && !error.leavesDoubt
             if begun != nil, message.mayBeRepeated, leftNothing {
                 throw error.isUndelivered ? SendSearch.undecided(error) : error.chatError
@@ -81,8 +81,8 @@ final class MessageSender: Sendable {
         return .sent(try await noteSent(item, as: message))
     }
 
-    /// The item that a message became which is to be taken back; nil when the core has none, and makes none any more:
-    /// then nothing is kept of its attempt.
+    /// Returns the item of a message to be withdrawn. Returns nil if the core has none and will create none;
+    /// the attempt is then forgotten.
     /// - Throws: `.sendingUnsure`, `.sendingUndecided`, as `send`.
     func item(sentAs message: String, in chat: ChatReference) async throws(ChatError) -> ItemID? {
         try await sending.withLock(message) { () throws(ChatError) in
@@ -102,8 +102,8 @@ final class MessageSender: Sendable {
         }
     }
 
-    /// Another machine gets the file first, since the name that it gives it is the mark; then the row is safe against a
-    /// power cut, and with a core of this machine the file comes after it.
+    /// Records an attempt durably and stages its file. Another machine gets the file before the row, because
+    /// its name there is the mark; otherwise the file follows the row.
     private func begin(
         _ message: ComposedMessage, _ chat: ChatReference
     ) async throws(ChatError) -> (FileSourceLocation, BegunSend) {
@@ -118,11 +118,11 @@ final class MessageSender: Sendable {
         do throws(OfficialCoreError) {
             stored = try await remote.store(message.source, size: message.size, as: message.fileName)
         } catch {
-            // Whatever became of the file: no message names it.
+            // The file may have been stored, but no message refers to it.
             throw error.leavesDoubt ? PhoneErrors.away.chatError : error.chatError
         }
         let begun = try await blocking.run { [self] in
-            // One of an earlier attempt names another file.
+            // An earlier attempt refers to another file.
             try index.write { try $0.sends.forget(message.id) }
             return try note(message, SendSearch.mark(ofStored: stored.path), chat)
         }
@@ -142,7 +142,7 @@ final class MessageSender: Sendable {
         return begun
     }
 
-    /// Has the core send it; the item that it made.
+    /// Sends the message and returns its item.
     private func give(
         _ message: ComposedMessage, _ staged: FileSourceLocation, to chat: ChatReference
     ) async throws(OfficialCoreError) -> APIItem {
@@ -162,13 +162,13 @@ final class MessageSender: Sendable {
         return .send(APIChatReference(chat), [composed])
     }
 
-    /// After an attempt without an answer: the item when the core made one, else what is to be told. Only a
-    /// request of which something may have left leaves a doubt.
+    /// Handles an attempt without an answer: returns the item if the core created one, else throws. Only a
+    /// request that may have been sent leaves a doubt.
     private func recover(
         from error: OfficialCoreError, of attempt: BegunSend, _ message: ComposedMessage,
         in chat: ChatReference
     ) async throws(ChatError) -> APIItem {
-        // The next process looks what became of it.
+        // The next process searches for the message.
         if error.code == .interrupted { throw SendSearch.undecided(error) }
         if error.code == .notUnderstood || error.leavesDoubt {
             let isOver = ownership == .library
@@ -183,17 +183,18 @@ final class MessageSender: Sendable {
         throw error.chatError
     }
 
-    /// Whether the core may still be at work on a send of an earlier attempt.
+    /// Returns true if the core may still be sending an earlier attempt.
     private func mayBeUnderWay(_ begun: BegunSend) -> Bool {
         switch ownership {
-        // One lane works in order: what is looked for afterwards comes after the send.
+        // A lane is ordered, so a search follows the send.
         case .library: false
         case .program: begun.run == run || begun.run == Self.attachedRun
         case .attached: true
         }
     }
 
-    /// - Throws: `.sendingUndecided` where it could not be noted: the core has it, and the next attempt finds it there.
+    /// - Throws: `.sendingUndecided` if the row could not be written. The core has the message, and the next
+    ///   attempt finds it.
     private func noteSent(_ item: APIItem, as message: ComposedMessage) async throws(ChatError) -> ChatItem {
         do throws(ChatError) {
             return try await note(item, as: message)
@@ -204,7 +205,7 @@ final class MessageSender: Sendable {
         }
     }
 
-    /// The core has it: from now on the message is this item.
+    /// Records the item that the message became.
     private func note(_ item: APIItem, as message: ComposedMessage) async throws(ChatError) -> ChatItem {
         recent.note([item.id])
         let shown = try await blocking.run { [index] in

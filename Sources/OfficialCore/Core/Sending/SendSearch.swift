@@ -1,8 +1,8 @@
 import Base
 import ChatCore
 
-/// The message of a send whose answer was lost: its file lies in a folder of its own, whose name nothing else
-/// has, so it can be recognised however much came after it.
+/// Searches for the message of a send whose answer was lost. Its file is in a folder with a unique name,
+/// which identifies it among later messages.
 struct SendSearch: Sendable {
     private let connection: CoreConnection
     private let settings: OfficialCoreSettings
@@ -12,12 +12,11 @@ struct SendSearch: Sendable {
         self.settings = settings
     }
 
-    /// Searches once when the core's work on the send is over, else several times.
+    /// Searches once if the core has finished the send, else several times.
     ///
-    /// - Returns: nil when the core does not have the message; while it may still be at work on it, that is
-    ///   no proof.
-    /// - Throws: `.sendingUnsure` when the chat cannot be searched to where the send began;
-    ///   `.sendingUndecided` when the core cannot be asked.
+    /// - Returns: Nil if the core does not have the message; no proof while the send may still be running.
+    /// - Throws: `.sendingUnsure` if the chat cannot be searched back to the start of the send;
+    ///   `.sendingUndecided` if the core cannot be asked.
     func item(
         of send: BegunSend, in chat: ChatReference, mayBeUnderWay: Bool
     ) async throws(ChatError) -> APIItem? {
@@ -35,7 +34,7 @@ struct SendSearch: Sendable {
         return nil
     }
 
-    /// The mark of a send whose file has a name of its own on another machine. No folder is called so.
+    /// The mark of a send whose file has a unique name on another machine. No folder has such a name.
     static func mark(ofStored name: String) -> String { storedMark + name }
 
     private static let storedMark = "stored/"
@@ -48,12 +47,12 @@ struct SendSearch: Sendable {
     private enum Outcome {
         case found(APIItem)
         case absent
-        /// Not all of what may be the message could be looked at.
+        /// Some candidates could not be examined.
         case undecided
     }
 
-    /// Repeats a search that a lost connection ended, until `lostConnectionTimeout` has passed. A lost request fails
-    /// before the connection counts as lost, so the first search can meet the old connection.
+    /// Repeats a search that a lost connection ended, until `lostConnectionTimeout` has passed. A lost
+    /// request fails before the connection counts as lost, so the first search can meet the old connection.
     ///
     /// - Throws: `.sendingUndecided` if the core cannot be asked.
     private func searchWhenConnected(
@@ -78,7 +77,7 @@ struct SendSearch: Sendable {
         }
     }
 
-    /// One search through everything newer than `bound`, which becomes the newest that was seen.
+    /// Searches once through all items newer than `bound`, which becomes the newest item seen.
     private func search(
         for folder: String, in chat: APIChatReference, after bound: inout ItemID
     ) async throws(OfficialCoreError) -> Outcome {
@@ -86,12 +85,12 @@ struct SendSearch: Sendable {
             return try await searchPages(for: folder, in: chat, after: &bound)
         }
         guard number > 0 else { return .absent }
-        // One that was sent and is not where it was sent to: only the user can say what is to happen.
+        // The item exists but not in its chat, so the user must decide.
         return try await item(numbered: ItemID(number), in: chat).map { .found($0) } ?? .undecided
     }
 
-    /// By the core's own note of the path: the number of the item, 0 for none, nil from a core that answers no
-    /// questions about its database. Asked in the lane of sends, so that it is answered after them.
+    /// Returns the item's number by the core's record of the path; 0 for none, nil if the core does not
+    /// support queries. Uses the lane of sends, so the answer follows them.
     private func itemOfStagedFile(_ folder: String) async throws(OfficialCoreError) -> Int64? {
         guard !folder.hasPrefix(Self.storedMark) else { return nil }
         do throws(OfficialCoreError) {
@@ -118,7 +117,7 @@ struct SendSearch: Sendable {
         }
     }
 
-    /// From the newest page once more when the item at which the search stood is gone.
+    /// Starts again from the newest page if the item at the search's position was deleted.
     private func searchPages(
         for folder: String, in chat: APIChatReference, after bound: inout ItemID
     ) async throws(OfficialCoreError) -> Outcome {
@@ -132,8 +131,8 @@ struct SendSearch: Sendable {
         return .undecided
     }
 
-    /// Page by page from the newest item to the one after which the send began. Items are sorted by time, so
-    /// some that are older by number may stand between: only a page of nothing else ends the search.
+    /// Reads pages from the newest item back to the one before the send. Items are sorted by time, so older
+    /// numbers may come between; only a page of nothing else ends the search.
     private func searchFromNewestPage(
         for folder: String, in chat: APIChatReference, after bound: inout ItemID
     ) async throws(OfficialCoreError) -> Outcome {
@@ -155,7 +154,7 @@ struct SendSearch: Sendable {
                 bound = newest
                 return .absent
             }
-            // A page of which nothing is understood, or that comes again, leads no further.
+            // An unreadable or repeated page leads no further.
             guard let oldest = answer.items.first?.id, oldest != last else { return .undecided }
             last = oldest
             page = .before(oldest, count: settings.pageSize)
@@ -164,14 +163,14 @@ struct SendSearch: Sendable {
 
     // MARK: - A core that was killed
 
-    /// Whether there is a message that belongs to no item and was made after the core had noted a file from
-    /// `folder`, which has none either. False, too, from a core that answers no questions about its database.
+    /// Returns true if a message without an item was created after the core recorded a file from `folder`
+    /// without an item. Returns false if the core does not support queries.
     ///
-    /// The core notes the file, makes the message, gives it to its agent, which sends it whatever happens to the
-    /// chat, and only then makes the item (6.4.5). When it is killed before the last step, the others have the
-    /// message and nobody finds an item: sent once more, they would have the file twice.
+    /// The core records the file, creates the message, passes it to its agent, which sends it in any case,
+    /// and only then creates the item (6.4.5). If it is killed before the last step, recipients have the
+    /// message without an item here. A second send would duplicate the file.
     ///
-    /// - Throws: `.sendingUndecided` when the core cannot be asked.
+    /// - Throws: `.sendingUndecided` if the core cannot be asked.
     func mayBeSentWithoutItem(_ folder: String) async throws(ChatError) -> Bool {
         guard !folder.hasPrefix(Self.storedMark) else { return false }
         do throws(ChatError) {
@@ -188,15 +187,15 @@ struct SendSearch: Sendable {
         }
     }
 
-    // MARK: - What is told of a send without an answer
+    // MARK: - Errors of a send without an answer
 
-    /// The message was looked for as far as it can be, and the core may have it all the same.
+    /// The search was as complete as possible, but the core may have the message.
     static let unsure = ChatError(
         .sendingUnsure,
         "The connection to the SimpleX core broke while this file was being sent; it cannot be known "
             + "whether it was. Look into the chat; 'chatfs retry' sends it again.")
 
-    /// Why a send that was begun was not looked for: it may be there all the same.
+    /// The search was not possible; the core may have the message.
     static func undecided(_ error: any DescribedError) -> ChatError {
         ChatError(
             .sendingUndecided,

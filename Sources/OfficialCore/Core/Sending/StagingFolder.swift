@@ -4,13 +4,13 @@ import Cryptography
 import Glibc
 import Posix
 
-/// The folder from which the core takes the files of messages, each in a folder of its own: its name is the mark by
-/// which the core's message is recognised. All calls block.
+/// The folder from which the core takes files of messages, each in its own subfolder, whose name identifies
+/// the core's message. All calls block.
 struct StagingFolder: Sendable {
     /// Absolute.
     let path: String
 
-    /// Made when it is missing.
+    /// Creates a missing folder.
     init(_ path: String) throws(SystemError) {
         self.path = path
         guard mkdir(path, 0o700) != 0 else { return }
@@ -19,31 +19,32 @@ struct StagingFolder: Sendable {
         }
     }
 
-    /// The same for every attempt of one message, and fit for a path.
+    /// A valid path component, the same for every attempt of a message.
     static func folder(of message: ComposedMessage) -> String { folder(ofMessage: message.id) }
 
     static func folder(ofMessage id: String) -> String {
         "message-" + Hexadecimal.encode(Array(SHA256.hash(Array(id.utf8)).prefix(16)))
     }
 
-    /// Gives the file of a message the name that the recipients see, in its own folder, as a second name of what was
-    /// handed over. Returns where the core finds it.
+    /// Links the file of a message into its own folder under the name for recipients. Returns its location
+    /// for the core.
     func place(_ message: ComposedMessage, in folder: String) throws -> FileSourceLocation {
         let own = try PrivateFolder.folder(folder, in: OpenFile(path, flags: O_RDONLY | O_DIRECTORY))
         if try !Self.isSame(message.source.path, as: message.fileName, in: own) {
-            // Of an earlier attempt, which the core did not take; this one may have another key.
+            // Left by an earlier attempt that the core did not take; this one may have another key.
             unlinkat(own.descriptor, message.fileName, 0)
             try check("place a file that is sent") {
                 linkat(AT_FDCWD, message.source.path, own.descriptor, message.fileName, 0)
             }
-            // The core's message names it from the next step on.
+            // The core's message refers to it from the next step on.
             try own.synchronise()
         }
         return FileSourceLocation(
             path: "\(path)/\(folder)/\(message.fileName)", arguments: message.source.arguments)
     }
 
-    /// Whether a name in a folder is another name of the file at `path`, or that has gone already.
+    /// Returns true if the name in the folder is a link of the file at `path`, or if that file is already
+    /// deleted.
     private static func isSame(
         _ path: String, as name: String, in folder: OpenFile
     ) throws(SystemError) -> Bool {
@@ -58,7 +59,7 @@ struct StagingFolder: Sendable {
         return placed.st_ino == given.st_ino && placed.st_dev == given.st_dev
     }
 
-    /// Keeps a received CryptoFile as a durable copy of ours. Returns where it is.
+    /// Keeps a received CryptoFile as a durable copy of this process. Returns its location.
     func keep(_ staged: FileSourceLocation, as file: FileID) throws -> FileSourceLocation {
         let kept = FileSourceLocation(
             path: "\(path)/\(Self.copyPrefix)\(file.rawValue)", arguments: staged.arguments)
@@ -69,15 +70,14 @@ struct StagingFolder: Sendable {
 
     private static let copyPrefix = "kept-"
 
-    /// Of which file something of this name is the copy; nil for what is none.
+    /// Returns the file of a copy's name, or nil for other names.
     static func file(ofCopy name: String) -> FileID? {
         guard name.hasPrefix(copyPrefix) else { return nil }
         return Int64(name.dropFirst(copyPrefix.count)).map { FileID($0) }
     }
 
-    /// Takes in what an archive brought: copies, and the files of links. What is there already stays; what a process that
-    /// was killed left to do the next one does.
-    /// - Parameter folder: absolute; where it is missing there is nothing to take in.
+    /// Moves in copies and files of links from an archive. Existing files stay. Repeatable after a kill.
+    /// - Parameter folder: Absolute; may be missing.
     func takeIn(_ folder: String) throws(SystemError) {
         for name in try PrivateFolder.names(at: folder) {
             if Self.file(ofCopy: name) != nil {
@@ -96,7 +96,7 @@ struct StagingFolder: Sendable {
         rmdir(folder)
     }
 
-    /// Also to another disk.
+    /// Also between disks.
     private static func move(_ source: String, to target: String) throws(SystemError) {
         if access(target, F_OK) == 0 { return }
         let parent = try OpenFile(target.parentPath, flags: O_RDONLY | O_DIRECTORY)
@@ -126,10 +126,10 @@ struct StagingFolder: Sendable {
         try to.synchronise()
     }
 
-    /// The file of a message that is gone, and its folder. The core removes the file too.
+    /// Deletes the file of a deleted message with its folder. The core deletes the file too.
     func remove(_ folder: String) {
         let path = "\(path)/\(folder)"
-        // Gone already, or left for the sweep of the next start.
+        // Already deleted, or left to the next start.
         if let opened = try? OpenFile(path, flags: O_RDONLY | O_DIRECTORY | O_NOFOLLOW) {
             try? PrivateFolder.removeContents(of: opened, keeping: [])
         }
@@ -137,5 +137,5 @@ struct StagingFolder: Sendable {
     }
 }
 
-/// Removes a file, best effort.
+/// Deletes a file; errors are ignored.
 @Sendable func removeFile(_ path: String) { unlink(path) }

@@ -2,13 +2,13 @@ import Base
 import ChatCore
 import CoreServices
 
-/// Has the core send texts without a file. Nothing tells such a message from another with the same words, so after an
-/// attempt without an answer nobody but the user knows whether it was sent.
+/// Sends texts without a file through the core. Such a message has no mark, so after an attempt without an
+/// answer only the user can tell whether it was sent.
 struct TextSender: Sendable {
     private let connection: CoreConnection
     private let index: IndexStore
     private let recent: RecentEvents
-    /// By the identifier of a message: a repetition finds what became of the first.
+    /// By message id, so that a repetition finds the outcome of the first attempt.
     private let sending = AsyncKeyedMutex<String>()
 
     init(_ connection: CoreConnection, _ index: IndexStore, _ recent: RecentEvents) {
@@ -17,7 +17,7 @@ struct TextSender: Sendable {
         self.recent = recent
     }
 
-    /// - Throws: `.sendingUnsure` when it cannot be known whether the core has it; what the core refuses.
+    /// - Throws: `.sendingUnsure` if the core may or may not have the text; errors of the core.
     func send(_ text: ComposedText, to chat: ChatReference) async throws(ChatError) {
         try text.check()
         try await sending.withLock(text.id) { () throws(ChatError) in try await sendAlone(text, to: chat) }
@@ -46,7 +46,7 @@ struct TextSender: Sendable {
             throw error.chatError
         }
         recent.note([item.id])
-        // It was sent. Where that cannot be noted, a repetition does not know it, and says so.
+        // If this cannot be recorded, a repetition reports that the outcome is unknown.
         await blocking.attempt("note that a text was sent") { [index] in
             try index.commit(durably: true) { try $0.tables.sends.end(text.id, as: item.id) }
         }

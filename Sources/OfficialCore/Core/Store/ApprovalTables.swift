@@ -2,7 +2,7 @@ import Base
 import Store
 import XFTP
 
-/// What users allowed of relays, in a database of its own (`OfficialRelayTrust`).
+/// Users' decisions about relays, in a database of its own (`OfficialRelayTrust`).
 struct ApprovalTables {
     static let migrations = [
         Migration(
@@ -21,12 +21,12 @@ struct ApprovalTables {
         try connection.execute("INSERT OR IGNORE INTO approval (relay) VALUES (?)", relay.text)
     }
 
-    /// Whether it was approved.
+    /// Returns true if the relay was approved.
     func revoke(_ relay: RelayAddress) throws -> Bool {
         try connection.execute("DELETE FROM approval WHERE relay = ?", relay.text) > 0
     }
 
-    /// What is no address counts for nothing.
+    /// Ignores invalid addresses.
     func approved() throws -> [RelayAddress] {
         try connection.query("SELECT relay FROM approval ORDER BY relay") { RelayAddress($0.text("relay")) }
             .compactMap { $0 }

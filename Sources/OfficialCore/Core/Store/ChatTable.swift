@@ -2,7 +2,7 @@ import Base
 import ChatCore
 import Store
 
-/// The chats, as the index has them.
+/// The chats in the index.
 struct ChatTable {
     private let connection: Connection
 
@@ -15,7 +15,7 @@ struct ChatTable {
             ?? nil
     }
 
-    /// Those that are shown: the ones that the user has, and of those deleted the ones with files.
+    /// Returns the chats to show: current ones, and deleted ones with files.
     func shown() throws -> [Chat] {
         try connection.query(
             """
@@ -47,7 +47,7 @@ struct ChatTable {
         try connection.execute("DELETE FROM chat WHERE chat = ?", chat.description)
     }
 
-    /// When each of them had its last message.
+    /// Returns the time of each chat's last message.
     func updates() throws -> [String: Timestamp] {
         let rows = try connection.query("SELECT chat, updated FROM chat") { row in
             (row.text("chat"), row.timestamp("updated"))
@@ -55,7 +55,7 @@ struct ChatTable {
         return Dictionary(rows, uniquingKeysWith: { first, _ in first })
     }
 
-    /// The core's list names it: when it does not any more, the chat is gone.
+    /// Records that the core lists the chat. If it stops listing the chat, the chat is deleted.
     func noteListed(_ chat: ChatReference) throws {
         try connection.execute("UPDATE chat SET listed = 1 WHERE chat = ? AND listed = 0", chat.description)
     }
@@ -64,7 +64,7 @@ struct ChatTable {
         try connection.query("SELECT chat FROM chat WHERE listed = 1") { $0.text("chat") }
     }
 
-    /// How many items newer than `first` each chat has whose history is known.
+    /// Returns the number of items from `first` on in each chat whose history is read.
     func counts(from first: Int64) throws -> [(chat: String, count: Int64)] {
         try connection.query(
             """

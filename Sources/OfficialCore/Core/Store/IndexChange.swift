@@ -1,7 +1,7 @@
 import Base
 import ChatCore
 
-/// A change of the index under way, and what follows from it for the listeners when it is committed.
+/// A transaction on the index, with the events to publish after its commit.
 final class IndexChange {
     let tables: IndexTables
     private let recent: RecentEvents
@@ -9,16 +9,16 @@ final class IndexChange {
     private let filesFolder: String
     private let isRemote: Bool
     private(set) var events: [ChatEvent] = []
-    /// Folders of sent files whose items are gone.
+    /// Folders of sent files whose items were deleted.
     private(set) var abandonedFolders: [String] = []
-    /// Copies of our own whose items are gone.
+    /// Copies of this process whose items were deleted.
     private(set) var abandonedCopies: [String] = []
-    /// A walk through a history was begun.
+    /// True if a walk through a history was added.
     private(set) var beginsWalk = false
-    /// Items whose status was told without the item.
+    /// Items whose status changed by an event without the item.
     private(set) var touched: [ItemID] = []
 
-    /// - Parameter isRemote: see `IndexStore`.
+    /// - Parameter isRemote: See `IndexStore`.
     init(
         _ tables: IndexTables, _ recent: RecentEvents, owner: String, filesFolder: String,
         isRemote: Bool = false
@@ -32,7 +32,7 @@ final class IndexChange {
 
     func tell(_ event: ChatEvent) { events.append(event) }
 
-    /// A message without a file, which is not kept: only that it has come is told.
+    /// Publishes a received message without a file, which is not stored.
     func tellText(_ item: APIItem) {
         guard item.direction == .received, item.file == nil,
             let text = item.chatItem(own: owner, filesFolder: filesFolder), !text.content.text.isEmpty
@@ -42,26 +42,25 @@ final class IndexChange {
 
     // MARK: - Items
 
-    /// How the core came to speak of an item.
+    /// The source of an item.
     enum Occasion {
-        /// A new message, just now: its description is still on its way.
+        /// A new message, whose description has not arrived yet.
         case arrival
-        /// A page of the history, an answer, an event about an item that is there already.
+        /// A page of the history, an answer, or an event about an existing item.
         case look
-        /// The complete description of its file has arrived.
+        /// The file's complete description has arrived.
         case described
-        /// The answer to a command to send, which tells its caller itself.
+        /// The answer to a send command, which reports it itself.
         case sending
     }
 
-    /// How a received file whose copy turned out to be damaged stands in the index until there is a good one: as one
-    /// that the core gave up.
+    /// Status of a received file with a damaged copy until there is a good one, like a file that the core
+    /// gave up.
     static let damagedCopy = FileStatus.rcvError(
         FileProblem(.other, "The stored copy of this file is damaged: reading it fetches it once more."))
 
-    /// Writes what the core said about an item and tells it. Items without a file, stubs of deleted ones
-    /// and chats that are gone are not shown; one that became such is removed. The item as it is now, nil
-    /// when it is not shown.
+    /// Writes the core's state of an item and publishes the change. Items without a file, stubs of deleted
+    /// items and items of deleted chats are hidden or removed. Returns the item, or nil if it is hidden.
     @discardableResult
     func take(
         _ item: APIItem, _ occasion: Occasion, _ event: ((ChatItem) -> ChatEvent)? = nil
@@ -72,7 +71,7 @@ final class IndexChange {
             return nil
         }
         var file = told
-        // Its path is one of the other machine.
+        // The path is valid on the other machine only.
         if isRemote { file.source = try tables.keptCopies.source(of: file.id) ?? ItemTable.Place.elsewhere }
         try correct(
             &file, before: before?.file?.status, isFirst: before == nil, occasion, isTold: event != nil)
@@ -94,22 +93,22 @@ final class IndexChange {
         return after
     }
 
-    /// What is known here and the core does not say.
+    /// Adds facts that the core does not report.
     /// - Parameters:
-    ///   - before: how the file stood in the index.
-    ///   - isTold: the core told an event about it.
+    ///   - before: The file's status in the index.
+    ///   - isTold: True if the core sent an event about it.
     private func correct(
         _ file: inout ChatFile, before: FileStatus?, isFirst: Bool, _ occasion: Occasion, isTold: Bool
     ) throws {
         if case .rcvInvitation = file.status {
-            // An item that is met later is taken to be described: a claim finds out.
+            // An item found later is assumed to be described; a claim tells.
             let isDescribed = occasion == .described || (occasion == .look && isFirst)
             file.status = .rcvInvitation(described: isDescribed)
-            // To the core it is an offer as any other; why it was not received at arrival stays.
+            // The core reports an ordinary offer; the reason why it was not received at arrival stays.
             if case .rcvAborted? = before, let before { file.status = before }
         }
         if !isTold, file.status == .rcvComplete, before == Self.damagedCopy {
-            // The core knows nothing of what happened to its file.
+            // The core does not know that its file is damaged.
             file.status = Self.damagedCopy
         }
         if file.status.isGivenUp || file.status == .rcvComplete,
@@ -118,7 +117,7 @@ final class IndexChange {
             (file.status, file.source) = (.rcvComplete, kept)
         }
         if let before, file.status.isUpload {
-            // The core forgot the end of this upload (`LostUploads`); what was found out stays.
+            // The core lost the end of this upload (`LostUploads`); the known result stays.
             switch before {
             case .sndError, .sndComplete: file.status = before
             default: break
@@ -126,7 +125,7 @@ final class IndexChange {
         }
     }
 
-    /// A copy of a file on another machine has come here, or has gone (nil).
+    /// Records the local copy of a remote file, or its removal (nil).
     func setCopy(_ source: FileSourceLocation?, of file: FileID) throws {
         guard let item = try tables.items.item(of: file) else { return }
         let place = source ?? ItemTable.Place.elsewhere
@@ -134,7 +133,7 @@ final class IndexChange {
         if let after = try tables.items.item(item.id), after != item { tell(.chatItemUpdated(after)) }
     }
 
-    /// Changes the status of a file that is known, and where it lies. Nothing when it is not.
+    /// Sets status and location of a known file. Does nothing for unknown ones.
     func setStatus(
         _ status: FileStatus, of file: FileID, source: FileSourceLocation? = nil,
         _ event: (ChatItem) -> ChatEvent
@@ -142,7 +141,7 @@ final class IndexChange {
         guard let item = try tables.items.item(of: file), var changed = item.file,
             let reference = try tables.items.reference(of: item.id)
         else { return }
-        // The path of a key that is not here must not be lost.
+        // The path must stay, although its key is only in the core.
         let place =
             try source.map { ItemTable.Place(path: $0.path, isSealed: $0.arguments != nil) }
             ?? tables.items.place(of: item.id)
@@ -153,12 +152,11 @@ final class IndexChange {
         touched.append(item.id)
     }
 
-    /// Notes how far the core is with a file, which begins with that where it was only accepted or stored, or waited. A
-    /// file whose transfer is over, or that is only offered, stays as it is: a report may come after the answer to the
-    /// command that cancelled it.
+    /// Records the progress of a transfer, which also starts it. Ignores files whose transfer is over or only
+    /// offered, because a late report may follow a cancellation.
     /// - Parameters:
-    ///   - status: a transfer, with its numbers.
-    ///   - start: told first where it was none before.
+    ///   - status: A transfer with its byte counts.
+    ///   - start: Published first if the transfer had not started.
     func advance(
         _ file: FileID, to status: FileStatus, start: (ChatItem) -> ChatEvent,
         progress: (ChatItem) -> ChatEvent
@@ -178,14 +176,14 @@ final class IndexChange {
         }
     }
 
-    /// Items that the core no longer has and said nothing about: the time of disappearing ones is over.
+    /// Removes items that the core deleted without an event. Disappearing ones have expired.
     func removeUntold(_ items: [ItemID]) throws {
         let disappearing = Set(try items.filter(tables.items.disappears))
         try remove(items.filter(disappearing.contains), .disappeared)
         try remove(items.filter { !disappearing.contains($0) }, .deleted)
     }
 
-    /// Items that are gone. No page that was asked for before brings them back.
+    /// Removes deleted items. Pages requested before do not restore them.
     func remove(_ items: [ItemID], _ reason: DeletionReason) throws {
         recent.note(items)
         var removed: [(chat: ChatReference, item: ItemID)] = []
@@ -203,18 +201,18 @@ final class IndexChange {
 
     // MARK: - Chats
 
-    /// Writes a chat and tells it when something about it is new.
+    /// Writes a chat and publishes a change.
     func take(_ info: APIChatInfo) throws {
         let before = try tables.chats.chat(info.chat.reference)
         try tables.chats.put(info.chat, isGone: info.isGone)
         try beginWalk(APIChatReference(info.chat.reference))
-        // A conversation that no list of chats names, met by a message in it.
+        // A conversation that no list of chats contains, found by one of its messages.
         if info.reference.scope != nil { try beginWalk(info.reference) }
         guard let after = try tables.chats.chat(info.chat.reference) else { return }
         let isChanged =
             before?.displayName != after.displayName || before?.sendingRefused != after.sendingRefused
             || before?.isNamedByUser != after.isNamedByUser
-        // Of one that is gone its end is told, and what happens to it while its files are shown.
+        // For a deleted chat, publishes its end, and changes while its files are shown.
         let isEnd = before != nil && before?.sendingRefused == nil
         if isChanged, try !info.isGone || isEnd || !tables.items.ids(of: info.chat.reference).isEmpty {
             tell(.chatUpdated(after))
@@ -225,7 +223,7 @@ final class IndexChange {
         if try tables.walks.add(reference) { beginsWalk = true }
     }
 
-    /// The user has left a chat, which stays for its history.
+    /// Records that the user left a chat, whose history stays.
     func noteLeft(_ chat: Chat) throws {
         guard let now = try tables.chats.chat(chat.reference), now.sendingRefused == nil else { return }
         var left = now
@@ -234,7 +232,7 @@ final class IndexChange {
         tell(.chatUpdated(left))
     }
 
-    /// A chat that the core no longer has: its items go, and its folder.
+    /// Removes a chat that the core deleted, with its items and folder.
     func removeChat(_ reference: ChatReference) throws {
         try remove(tables.items.ids(of: reference), .deleted)
         try tables.walks.remove(of: reference)
@@ -245,7 +243,7 @@ final class IndexChange {
 }
 
 extension FileStatus {
-    /// On its way to the relay, as far as the core knows.
+    /// An unfinished upload according to the core.
     fileprivate var isUpload: Bool {
         switch self {
         case .sndStored, .sndTransfer, .sndWarning: true

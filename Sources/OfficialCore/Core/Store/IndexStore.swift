@@ -2,8 +2,8 @@ import ChatCore
 import Cryptography
 import Store
 
-/// The index of a profile's files, and how its changes are told. All of its SQL is in the tables of this folder. All
-/// calls block.
+/// The index of a profile's files, and the publication of its changes. All SQL is in the tables of this
+/// folder. All calls block.
 final class IndexStore: Sendable {
     let events = EventHub()
     private let database: Database
@@ -15,12 +15,12 @@ final class IndexStore: Sendable {
     private let isRemote: Bool
 
     /// - Parameters:
-    ///   - key: with which it is encrypted; nil: not.
-    ///   - owner: the user's own profile, the sender of sent items.
-    ///   - filesFolder: where the core keeps files. Absolute.
-    ///   - history: told when a walk through a history was begun.
-    ///   - recent: told what is removed, which no answer that was asked for before brings back.
-    ///   - isRemote: the core's files lie on another machine: no place of them is noted.
+    ///   - key: Encryption key; nil if not encrypted.
+    ///   - owner: The user's own profile, the sender of sent items.
+    ///   - filesFolder: The core's folder for files. Absolute.
+    ///   - history: Signalled when a walk through a history is added.
+    ///   - recent: Records removed items, so that answers to earlier requests do not restore them.
+    ///   - isRemote: True if the core's files are on another machine, so that their paths are not stored.
     /// - Throws: `StoreError`: `.wrongVersion`, `.damaged`, `.diskFull`, `.notAllowed`.
     init(
         path: String, key: SecretBytes?, owner: Profile, filesFolder: String, staging: StagingFolder,
@@ -36,7 +36,7 @@ final class IndexStore: Sendable {
         do {
             try database.durableTransaction { connection in
                 let tables = IndexTables(connection)
-                // The folder of a phone gets another name with the phone.
+                // Renaming a phone renames its folder.
                 if isRemote, let known = try tables.place.known(), known != staging.path {
                     try tables.keptCopies.detach()
                 }
@@ -53,14 +53,15 @@ final class IndexStore: Sendable {
         try database.read { try body(IndexTables($0)) }
     }
 
-    /// Changes what nobody is told of.
+    /// Changes the index without an event.
     @discardableResult
     func write<Result>(_ body: (IndexTables) throws -> Result) throws -> Result {
         try database.transaction { try body(IndexTables($0)) }
     }
 
-    /// Changes the index, then tells.
-    /// - Parameter durably: safe against a power cut when it returns; for what the core could not be asked again.
+    /// Changes the index, then publishes the events.
+    /// - Parameter durably: If true, the change survives a power cut; for facts that the core cannot report
+    ///   again.
     @discardableResult
     func commit<Result>(durably: Bool = false, _ body: (IndexChange) throws -> Result) throws -> Result {
         try events.publish { reserve in
@@ -82,6 +83,6 @@ final class IndexStore: Sendable {
         }
     }
 
-    /// What was deleted is gone from the journal too.
+    /// Removes deleted data from the database's log.
     func emptyJournal() throws(StoreError) { try database.checkpoint() }
 }

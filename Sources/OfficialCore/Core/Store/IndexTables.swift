@@ -1,7 +1,7 @@
 import ChatCore
 import Store
 
-/// The tables of the index, within one transaction.
+/// The tables of the index in one transaction.
 struct IndexTables {
     let chats: ChatTable
     let items: ItemTable
@@ -21,18 +21,18 @@ struct IndexTables {
         place = PlaceTable(connection)
     }
 
-    /// Why there is no such item in a chat: of one that is unknown too that is the reason.
+    /// Returns the error for a missing item: the chat or the item is unknown.
     func absence(in chat: ChatReference) throws -> ChatError {
         try knows(chat) ? ChatError.noSuchItem : ChatError.noSuchChat
     }
 
-    /// Whether there is such a chat, or was one whose files are still here.
+    /// Returns true for a known chat, or a former one whose files are still here.
     func knows(_ chat: ChatReference) throws -> Bool {
         try chats.chat(chat) != nil || items.holds(chat)
     }
 
-    /// The item of a received file.
-    /// - Throws: `ChatError.noSuchFile`, also for one that was sent.
+    /// Returns the item of a received file.
+    /// - Throws: `ChatError.noSuchFile`, also for a sent file.
     func item(ofReceived file: FileID) throws -> ChatItem {
         guard let item = try items.item(of: file), item.direction == .received else {
             throw ChatError.noSuchFile

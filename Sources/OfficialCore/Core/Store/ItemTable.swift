@@ -2,7 +2,7 @@ import Base
 import ChatCore
 import Store
 
-/// The messages with a file, as the index has them.
+/// Messages with a file in the index.
 struct ItemTable {
     private let connection: Connection
 
@@ -23,7 +23,7 @@ struct ItemTable {
         try connection.first("\(Self.query) WHERE file = ? ORDER BY id", file.rawValue, row: item) ?? nil
     }
 
-    /// Up to `count`, newest first, older than `before`.
+    /// Returns up to `count` items older than `before`, newest first.
     func items(of chat: ChatReference, before: ItemID?, count: Int) throws -> [ChatItem] {
         try connection.query(
             "\(Self.query) WHERE chat = ? AND id < ? ORDER BY id DESC LIMIT ?",
@@ -31,23 +31,23 @@ struct ItemTable {
         ) { try item($0, of: chat) }
     }
 
-    /// Whether a chat has any.
+    /// Returns true if the chat has items.
     func holds(_ chat: ChatReference) throws -> Bool {
         try connection.exists("SELECT 1 FROM item WHERE chat = ?", chat.description)
     }
 
-    /// Of all chats.
+    /// Over all chats.
     func count() throws -> Int {
         try connection.first("SELECT count(*) AS count FROM item") { Int($0.integer("count")) } ?? 0
     }
 
-    /// Those of which `Schema.isUnsettled` holds.
+    /// Items with `Schema.isUnsettled`.
     func unsettled() throws -> [ChatItem] {
         try connection.query("\(Self.query) WHERE \(Schema.isUnsettled) ORDER BY id", row: item)
             .compactMap(\.self)
     }
 
-    /// Those of which `Schema.isLeaving` holds, in the order in which relays drop their files.
+    /// Items with `Schema.isLeaving`, in the order in which relays delete their files.
     func leaving(after position: ExpiryPosition, count: Int) throws -> [ChatItem] {
         let sent = position.time.advanced(by: .zero - FilePolicy.relayRetention)
         return try connection.query(
@@ -62,7 +62,7 @@ struct ItemTable {
         }
     }
 
-    /// Which part of a group an item is in, as commands name it.
+    /// Returns the part of a chat that holds the item, in the notation of commands.
     func reference(of id: ItemID) throws -> String? {
         try connection.first("SELECT reference FROM item WHERE id = ?", id.rawValue) { $0.text("reference") }
     }
@@ -74,7 +74,7 @@ struct ItemTable {
 
     private func item(_ row: borrowing Row, of chat: ChatReference) throws -> ChatItem {
         let kind = try row.value("kind", as: StoredContentKind.self)
-        // Keys are not in the index: `location(of:)` asks the core for them.
+        // Keys are not in the index; `location(of:)` asks the core for them.
         let stored = row.textOrNil("path")
         let isElsewhere = stored == Place.elsewhere.path
         let path = row.bool("sealed") || isElsewhere ? nil : stored
@@ -85,7 +85,7 @@ struct ItemTable {
             transport: transport, source: path.map { FileSourceLocation(path: $0, arguments: nil) },
             expires: ChatFile.expiry(transport, of: row.timestamp("time")))
         if isElsewhere, file.status.isReadable {
-            // No relay is needed for it any more.
+            // The file no longer depends on a relay.
             (file.isElsewhere, file.expires) = (true, nil)
         }
         return ChatItem(
@@ -95,14 +95,14 @@ struct ItemTable {
             content: MessageContent(
                 kind: kind.kind(seconds: Int(row.integer("seconds"))), text: row.text("text")),
             file: file, hasPreview: row.bool("preview"),
-            // Of a part of a group the reference names more than the group.
+            // For a part of a group, the reference is longer than the group's.
             isForModerators: row.text("reference") != row.text("chat"),
             isDeletedBySender: row.bool("deleted"))
     }
 
     // MARK: - Writing
 
-    /// Writes an item. Whether its file is described is only known later, so it is never taken back.
+    /// Writes an item. A file that was once described stays so.
     func put(_ item: ChatItem, _ file: ChatFile, reference: String, isRead: Bool = false) throws {
         let content = StoredContentKind.columns(of: item.content.kind)
         let status = StoredFileStatus(file.status)
@@ -132,12 +132,12 @@ struct ItemTable {
             item.hasPreview, item.isDeletedBySender)
     }
 
-    /// Where a file lies, and whether there is a key, which only the core has.
+    /// The location of a file, and whether it has a key, which only the core knows.
     struct Place {
         var path: String?
         var isSealed: Bool
 
-        /// On another machine, and nowhere here.
+        /// On another machine only.
         static let elsewhere = FileSourceLocation(path: "", arguments: FileArguments(key: [], nonce: []))
     }
 
@@ -156,9 +156,9 @@ struct ItemTable {
         try connection.execute("DELETE FROM item WHERE id = ?", id.rawValue)
     }
 
-    // MARK: - Reading and disappearing
+    // MARK: - Read and disappearing messages
 
-    /// Part of a group in which an item was received and not read yet, nil for any other.
+    /// Returns the part that holds a received, unread item; nil for others.
     func unreadReference(of id: ItemID) throws -> String? {
         try connection.first(
             "SELECT reference FROM item WHERE id = ? AND direction = ? AND read = 0", id.rawValue,
@@ -174,7 +174,7 @@ struct ItemTable {
         try connection.execute("UPDATE item SET disappears = 1 WHERE id = ?", id.rawValue)
     }
 
-    /// Whether its message is one that disappears.
+    /// Returns true for a disappearing message.
     func disappears(_ id: ItemID) throws -> Bool {
         try connection.first("SELECT disappears FROM item WHERE id = ?", id.rawValue) {
             $0.bool("disappears")
@@ -183,14 +183,14 @@ struct ItemTable {
 
     // MARK: - Transfers
 
-    /// The newest items whose file is on its way, and the parts in which they are.
+    /// Newest items with a running transfer, with their parts.
     func moving(limit: Int) throws -> [(id: ItemID, reference: String)] {
         try connection.query(
             "SELECT id, reference FROM item WHERE \(Schema.isMoving) ORDER BY id DESC LIMIT ?", limit
         ) { (ItemID($0.integer("id")), $0.text("reference")) }
     }
 
-    /// The newest files that are being sent through relays.
+    /// Newest files in upload to relays.
     func uploading(limit: Int) throws -> [FileID] {
         try connection.query(
             """
@@ -207,28 +207,28 @@ struct ItemTable {
         }
     }
 
-    /// Whether a description has arrived is left to the core from now on.
+    /// Leaves it to the core whether a description has arrived.
     func takeAllForDescribed() throws {
         try connection.execute("UPDATE item SET described = 1 WHERE described = 0")
     }
 
-    // MARK: - Comparing
+    // MARK: - Comparison
 
-    /// The oldest of the newest `count`, 0 when there are not so many.
+    /// Returns the oldest of the newest `count` items, or 0 if there are fewer.
     func oldest(ofNewest count: Int) throws -> Int64 {
         try connection.first("SELECT id FROM item ORDER BY id DESC LIMIT 1 OFFSET ?", count) {
             $0.integer("id")
         } ?? 0
     }
 
-    /// Items of one part that are newer than `id`.
+    /// Items of a part that are newer than `id`.
     func ids(in reference: String, after id: Int64) throws -> [ItemID] {
         try connection.query("SELECT id FROM item WHERE reference = ? AND id > ?", reference, id) {
             ItemID($0.integer("id"))
         }
     }
 
-    /// Items of a part, up to where a walk began, that it has not met.
+    /// Items of a part, up to the start of a walk, that the walk did not find.
     func ids(in reference: String, notMetBy walk: Int64, upTo start: Int64) throws -> [ItemID] {
         try connection.query(
             "SELECT id FROM item WHERE reference = ? AND seen < ? AND id <= ?", reference, walk, start

@@ -2,10 +2,9 @@ import Base
 import ChatCore
 import Store
 
-/// Durable copies that ChatFS received itself. A core that gave up a file, such as when its relay died in the
-/// middle of a chunk, takes no second order for it (`/freceive` says that it is receiving, `/fcancel` that it
-/// is cancelled; seen with 6.4.5). The copies lie beside what was sent, encrypted, each under a key of its own
-/// that only the index has.
+/// Durable copies that ChatFS received itself. A core that has given up a file, for example because a relay
+/// failed within a chunk, does not receive it again. `/freceive` reports that it is receiving, `/fcancel`
+/// that it is cancelled (seen with 6.4.5). The copies are encrypted, each with its own key in the index.
 struct KeptCopyTable {
     private let connection: Connection
 
@@ -25,15 +24,15 @@ struct KeptCopyTable {
             key.key, key.nonce)
     }
 
-    /// Where the copy was, for who removes it.
+    /// Returns the path of the copy, for its deletion.
     func forget(_ file: FileID) throws -> String? {
         guard let source = try source(of: file) else { return nil }
         try connection.execute("DELETE FROM kept WHERE file = ?", file.rawValue)
         return source.path
     }
 
-    /// All, oldest first.
-    /// - Parameter staging: where those lie whose place is not known by more than a name.
+    /// All copies, oldest first.
+    /// - Parameter staging: Folder of copies that are stored by name only.
     func all(in staging: String) throws -> [OfficialCopy] {
         try connection.query(
             """
@@ -54,10 +53,10 @@ struct KeptCopyTable {
         }
     }
 
-    /// From then on they are known by their names alone.
+    /// Stores all copies by name only.
     func detach() throws { try connection.execute("UPDATE kept SET path = 'kept-' || file") }
 
-    /// Those that are known by their names alone lie in this folder.
+    /// Sets the folder of copies that are stored by name only.
     func attach(to staging: String) throws {
         try connection.execute("UPDATE kept SET path = ? || '/' || path WHERE path NOT LIKE '/%'", staging)
     }

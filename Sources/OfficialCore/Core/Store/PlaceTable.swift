@@ -1,12 +1,12 @@
 import Store
 
-/// Where the files lie that ChatFS keeps in the core's files folder: for who has no core to ask.
+/// The path of ChatFS's files in the core's files folder, for use without a core.
 struct PlaceTable {
     private let connection: Connection
 
     init(_ connection: Connection) { self.connection = connection }
 
-    /// nil before a core was opened.
+    /// nil before the first `open`.
     func known() throws -> String? {
         try connection.first("SELECT staging FROM place") { $0.text("staging") }
     }

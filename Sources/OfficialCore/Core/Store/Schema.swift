@@ -1,12 +1,12 @@
 import Store
 
-/// The index of a profile's files: what the core would have to be asked page by page. It can always be
-/// made again from the core, so it need not survive a power cut; it holds no descriptions, and no keys but
-/// those of copies that only ChatFS has. What must survive, sends under way and these copies, is written by
-/// durable transactions.
+/// The index of a profile's files. It can be rebuilt from the core, so it need not survive a power cut. It
+/// holds no descriptions, and no keys except those of copies that only ChatFS has. Running sends and these
+/// copies are written by durable transactions.
 enum Schema {
-    /// Items whose file is on its way, as a condition: few, looked for every ten seconds, and in an index of
-    /// their own, which SQLite uses for queries that have this condition word for word. Notes go nowhere.
+    /// Condition for items with a running transfer. They are few, queried every ten seconds, and have an
+    /// index of their own, which SQLite uses for queries with exactly this condition. Notes are never
+    /// transferred.
     static let isMoving = """
         status IN ('rcvAccepted', 'rcvTransfer', 'rcvWarning', 'sndStored', 'sndTransfer', 'sndWarning') \
         AND (status != 'sndStored' OR transport != 'local')
@@ -77,12 +77,12 @@ enum Schema {
                 file INTEGER PRIMARY KEY, path TEXT NOT NULL, key BLOB NOT NULL, nonce BLOB NOT NULL) STRICT;
             """),
         Migration("disappearing", "ALTER TABLE item ADD COLUMN disappears INTEGER NOT NULL DEFAULT 0"),
-        // The newest item known when a send began: its own message can only be a later one.
+        // The newest item before a send started; the send's own message is newer.
         Migration("newest", "ALTER TABLE send ADD COLUMN newest INTEGER NOT NULL DEFAULT 0"),
         Migration("read", "ALTER TABLE item ADD COLUMN read INTEGER NOT NULL DEFAULT 0"),
         Migration("named", "ALTER TABLE chat ADD COLUMN named INTEGER NOT NULL DEFAULT 0"),
         Migration("unsettled", "CREATE INDEX unsettled_item ON item (id) WHERE \(isUnsettled)"),
-        // Whether its message carries a preview, which is with the core. Pictures and videos mostly have one.
+        // True if the message has a preview, which the core stores. Most pictures and videos have one.
         Migration(
             "preview",
             """
@@ -90,26 +90,26 @@ enum Schema {
             UPDATE item SET preview = 1 WHERE kind IN ('image', 'video');
             """),
         Migration("leaving", "CREATE INDEX leaving_item ON item (time, id) WHERE \(isLeaving)"),
-        // Which profile of which database it is about.
+        // Identity of the profile and its database.
         Migration(
             "identity",
             "CREATE TABLE identity (only INTEGER PRIMARY KEY CHECK (only = 1), text TEXT NOT NULL) STRICT"),
-        // Where copies and files of links lie.
+        // Path of copies and files of links.
         Migration(
             "place",
             "CREATE TABLE place (only INTEGER PRIMARY KEY CHECK (only = 1), staging TEXT NOT NULL) STRICT"),
-        // Its sender deleted the message, and the core keeps its file.
+        // The sender deleted the message, but the core keeps its file.
         Migration("deleted by sender", "ALTER TABLE item ADD COLUMN deleted INTEGER NOT NULL DEFAULT 0"),
     ]
 
-    /// The same for received items whose file is not here and that relays drop at some time.
+    /// Condition for received items without their file, which relays will delete.
     static let isLeaving = """
         direction = 'received' AND transport = 'xftp' AND (status IN ('rcvInvitation', 'rcvAccepted', 'rcvTransfer', \
         'rcvAborted', 'rcvWarning') OR status = 'rcvError' AND coalesce(problem, '') NOT IN ('expired', \
         'neverUploaded', 'cancelledBySender', 'blocked'))
         """
 
-    /// The same for items whose file is on its way or failed for a reason that may pass.
+    /// Condition for items with a running transfer or a temporary failure.
     static let isUnsettled = """
         (status IN ('sndTransfer', 'sndError', 'sndWarning', 'rcvAccepted', 'rcvTransfer', 'rcvAborted', \
         'rcvWarning') OR status = 'sndStored' AND transport != 'local' OR status = 'rcvError' AND \

@@ -1,14 +1,14 @@
 import ChatCore
 import Store
 
-/// A send that was begun, as the index has it.
+/// A recorded send.
 struct BegunSend: Sendable {
-    /// Its own folder in the staging folder: the mark by which the core's message is recognised.
+    /// Its own folder in the staging folder, which identifies the core's message.
     var folder: String
-    /// The process of the core to which it was given.
+    /// Id of the core's process.
     var run: String
     var item: ItemID?
-    /// The newest item that was known when the first attempt began; 0 when nothing was.
+    /// The newest known item when the first attempt started; 0 for none.
     var newest: ItemID
 }
 
@@ -25,8 +25,8 @@ struct SendTable {
         }
     }
 
-    /// An attempt begins. What the core makes from now on is newer than all it has: its items are numbered in one
-    /// row, whatever chat they are in. A repetition keeps the first one's.
+    /// Records the start of an attempt. The core numbers items of all chats in one sequence, so its message
+    /// is newer than all known items. A repetition keeps the first attempt's values.
     func begin(
         _ message: String, size: UInt64, in chat: ChatReference, folder: String, run: String
     ) throws {
@@ -38,17 +38,17 @@ struct SendTable {
             """, message, chat.description, folder, run, size)
     }
 
-    /// The core has it: the message is this item.
+    /// Records the item that the message became.
     func end(_ message: String, as item: ItemID) throws {
         try connection.execute("UPDATE send SET item = ? WHERE message = ?", item.rawValue, message)
     }
 
-    /// The core refused it.
+    /// Forgets a message that the core refused.
     func forget(_ message: String) throws {
         try connection.execute("DELETE FROM send WHERE message = ? AND item IS NULL", message)
     }
 
-    /// Forgets the sends of an item that is gone. Returns their folders.
+    /// Forgets the sends of a deleted item. Returns their folders.
     func remove(of item: ItemID) throws -> [String] {
         let folders = try connection.query("SELECT folder FROM send WHERE item = ?", item.rawValue) {
             $0.text("folder")

@@ -1,7 +1,7 @@
 import ChatCore
 import Store
 
-/// What a column of the index may hold. Read through `Row.value`, so any other word is reported as damage.
+/// Values of columns of the index. They are read through `Row.value`, which reports any other word as damage.
 
 enum StoredDirection: String, SQLBindable, CaseIterable {
     case sent
@@ -11,7 +11,7 @@ enum StoredDirection: String, SQLBindable, CaseIterable {
     var direction: ChatItem.Direction { self == .sent ? .sent : .received }
 }
 
-/// Previews stay in the core: a hundred thousand of them would fill the memory.
+/// Previews stay in the core, because 100,000 of them would fill the memory.
 enum StoredContentKind: String, SQLBindable, CaseIterable {
     case text
     case file
@@ -49,7 +49,7 @@ struct StoredFileStatus {
     }
 
     var word: Word
-    /// Bytes as they travel, and how many there are in all.
+    /// Transferred bytes of the encrypted file, and their total.
     var part: UInt64 = 0
     var total: UInt64 = 0
     var problem: FileProblem?
@@ -73,7 +73,7 @@ struct StoredFileStatus {
         }
     }
 
-    /// From the columns `status`, `part`, `total`, `problem` and `sentence`.
+    /// Reads the columns `status`, `part`, `total`, `problem` and `sentence`.
     /// - Throws: `StoreError.damaged`.
     init(_ row: borrowing Row) throws {
         word = try row.value("status")

@@ -1,8 +1,8 @@
 import ChatCore
 import Store
 
-/// A walk through the history of one chat, or of one part of a group: page by page from the newest message
-/// to the oldest. Its place is kept, so it goes on after a restart.
+/// A walk through the history of a chat or of a part of a group, page by page from the newest message to the
+/// oldest. Its position is stored, so it continues after a restart.
 struct Walk: Sendable {
     var reference: APIChatReference
     var number: Int64
@@ -17,14 +17,14 @@ struct WalkTable {
 
     init(_ connection: Connection) { self.connection = connection }
 
-    /// A walk for a part of which there is none yet. False when there is one.
+    /// Adds a walk for a new part. Returns false if it has one.
     func add(_ reference: APIChatReference) throws -> Bool {
         try connection.execute(
             "INSERT OR IGNORE INTO walk (reference, chat, number, done) VALUES (?, ?, 1, 0)",
             reference.description, reference.chat.description) > 0
     }
 
-    /// Those that have not ended, the chats with the newest messages first.
+    /// Unfinished walks, chats with the newest messages first.
     func unfinished() throws -> [Walk] {
         try connection.query(
             """
@@ -41,14 +41,14 @@ struct WalkTable {
         }.compactMap { $0 }
     }
 
-    /// One page further.
+    /// Advances a walk by one page.
     func advance(_ walk: Walk, to frontier: ItemID, start: Int64) throws {
         try connection.execute(
             "UPDATE walk SET frontier = ?, start = ? WHERE reference = ? AND number = ?",
             frontier.rawValue, start, walk.reference.description, walk.number)
     }
 
-    /// At the oldest message: done, or once more where `doubtUnfinished` said so meanwhile.
+    /// Ends a walk at the oldest message, or restarts it if `doubtUnfinished` was called meanwhile.
     func end(_ walk: Walk) throws {
         try connection.execute(
             """
@@ -60,20 +60,20 @@ struct WalkTable {
     private static let beginAgain =
         "UPDATE walk SET number = number + 1, start = 0, frontier = NULL, done = 0"
 
-    /// From the newest message on once more.
+    /// Restarts a walk from the newest message.
     func restart(_ walk: Walk) throws {
         try connection.execute("\(Self.beginAgain) WHERE reference = ?", walk.reference.description)
     }
 
-    /// All that have ended, once more.
+    /// Restarts all finished walks.
     func repeatAll() throws { try connection.execute("\(Self.beginAgain) WHERE done = 1") }
 
-    /// Those of a chat that have ended, once more.
+    /// Restarts the finished walks of a chat.
     func repeatWalks(of chat: String) throws {
         try connection.execute("\(Self.beginAgain) WHERE chat = ? AND done = 1", chat)
     }
 
-    /// Those that are under way are begun once more when they have ended.
+    /// Marks running walks to be restarted after their end.
     func doubtUnfinished() throws {
         try connection.execute("UPDATE walk SET again = 1 WHERE done = 0 AND frontier IS NOT NULL")
     }

@@ -5,23 +5,23 @@ import Glibc
 import Network
 import Posix
 
-/// Writes a file from the phone as a CryptoFile: one that is encrypted there as it comes, another under a new key.
+/// Writes a file from the phone as a CryptoFile: unchanged if it is encrypted there, else with a new key.
 final class FetchedFile: BodySink {
     let arguments: FileArguments
     private let target: OpenFile
     private let progress: @Sendable () -> Void
-    /// Of the bytes that come.
+    /// Expected number of received bytes.
     private let expected: UInt64
     private let mutex = BlockingMutex()
-    // Only under `mutex`: files are written with them.
+    // Only accessed under `mutex`, which also serialises the file's writes.
     private nonisolated(unsafe) var received: UInt64 = 0
-    /// nil where the bytes are encrypted already.
+    /// nil if the received bytes are already encrypted.
     private nonisolated(unsafe) let writer: CryptoFileWriter?
 
     /// - Parameters:
-    ///   - size: plaintext bytes.
-    ///   - arguments: the key under which the phone has it; nil: the phone has it in clear.
-    ///   - progress: called after each part, on the connection's thread.
+    ///   - size: Bytes of plaintext.
+    ///   - arguments: Key of the phone's file; nil if it is not encrypted.
+    ///   - progress: Called after each part, on the connection's thread.
     init(
         size: UInt64, arguments: FileArguments?, target: OpenFile, progress: @escaping @Sendable () -> Void
     ) throws(CryptographyError) {
@@ -48,8 +48,9 @@ final class FetchedFile: BodySink {
         progress()
     }
 
-    /// Blocks on the disk.
-    /// - Throws: `.tooShort` for fewer bytes than the message names; `SystemError`, `CryptographyError` of the disk.
+    /// Blocks on disk I/O.
+    /// - Throws: `.tooShort` for fewer bytes than in the message; `SystemError`, `CryptographyError` for I/O
+    ///   errors.
     func finish() throws {
         try mutex.withLock {
             guard received == expected else { throw Self.wrongSize }
@@ -62,18 +63,18 @@ final class FetchedFile: BodySink {
         .tooShort, "The phone's file has another size than its message says.")
 }
 
-/// A CryptoFile on its way to the phone, as it is or decrypted.
+/// Reads a CryptoFile for the phone, unchanged or decrypted.
 final class StoredFile: BodySource {
     let length: Int
     private let file: OpenFile
-    /// nil where it goes as it is.
+    /// nil if it is sent unchanged.
     private let reader: CryptoFileReader?
     private let position = Lock<UInt64>(0)
 
     /// - Parameters:
-    ///   - size: plaintext bytes.
-    ///   - isDecrypted: the phone gets the plaintext. The whole is verified first: blocks.
-    /// - Throws: as `OpenFile`, `CryptoFileReader.verify`.
+    ///   - size: Bytes of plaintext.
+    ///   - isDecrypted: If true, sends the plaintext, after verifying the whole file. Blocks.
+    /// - Throws: Errors of `OpenFile` and `CryptoFileReader.verify`.
     init(_ location: FileSourceLocation, size: UInt64, isDecrypted: Bool) throws {
         file = try OpenFile(location.path, flags: O_RDONLY | O_NOFOLLOW)
         if let arguments = location.arguments, isDecrypted {
@@ -87,7 +88,7 @@ final class StoredFile: BodySource {
         }
     }
 
-    /// SHA-512 of the bytes that go out. Blocks.
+    /// SHA-512 of the bytes to send. Blocks.
     func digest() throws -> [UInt8] {
         var digest = SHA512()
         var buffer = [UInt8](repeating: 0, count: 1 << 18)

@@ -4,9 +4,9 @@ import Cryptography
 import Posix
 import RemoteControl
 
-/// The files of a phone, over its session.
+/// File transfer with a phone, over its session.
 struct PhoneFiles: RemoteFiles {
-    /// The present session; nil: none.
+    /// The current session, if any.
     let connection: @Sendable () -> PhoneConnection?
 
     func fetch(
@@ -62,13 +62,13 @@ struct PhoneFiles: RemoteFiles {
     }
 }
 
-/// Errors of a session in the words of `OfficialTransport`.
+/// Converts errors of a session to those of `OfficialTransport`.
 enum PhoneErrors {
     static let away = OfficialCoreError(
         .disconnected,
         "The phone is not connected. Open SimpleX on it and choose “Use from desktop”.")
 
-    /// For a reader of what only the phone has.
+    /// For readers of a file that only the phone has.
     static let onlyThere = ChatError(
         .file(.unreachable),
         "This file is only on the phone, which is not connected. Open SimpleX on it and choose “Use from desktop”."
@@ -91,7 +91,7 @@ enum PhoneErrors {
         }
     }
 
-    /// For an answer that is none to the request.
+    /// The error for an unexpected answer to a request.
     static func unexpected(_ answer: PhoneAnswer) -> OfficialCoreError {
         switch answer {
         case .refusal(let json): OfficialCoreError(refusal: APIError(json))
@@ -102,6 +102,6 @@ enum PhoneErrors {
         }
     }
 
-    /// As a core that does not know a command: what it could have answered is done without.
+    /// Like a core that does not support a command; callers continue without its answer.
     static let unknownCommand = APIError(path: ["error", "commandError"])
 }

@@ -1,11 +1,10 @@
 import Base
 
-/// Commands to a phone that are carried out in the order in which they were made: each waits for the answer to the one
-/// before. Any task.
+/// Sends commands to a phone in order: each waits for the answer to the previous one. Any task.
 final class PhoneLane: Sendable {
     private let order = AsyncSemaphore(1)
 
-    /// Whether a command was given to the session. One that was given up before that is never given.
+    /// Whether a command was passed to the session. A command abandoned before that is never sent.
     private enum Fate {
         case waiting
         case begun
@@ -13,10 +12,10 @@ final class PhoneLane: Sendable {
     }
 
     /// - Parameters:
-    ///   - send: makes the request and returns its answer.
-    ///   - late: gets an answer for which nobody waits any more.
-    /// - Throws: what `send` throws; `.disconnected` where the time was over before its turn came, `.timeout` and
-    ///   `.cancelled` where nothing is known of it.
+    ///   - send: Makes the request and returns its answer.
+    ///   - late: Receives the answer of an expired request.
+    /// - Throws: Errors of `send`; `.disconnected` if the timeout passed before its turn, so it was not sent;
+    ///   `.timeout` and `.cancelled` if its outcome is unknown.
     func request(
         timeout: Duration,
         _ send: @escaping @Sendable () async throws(OfficialCoreError) -> APIResponse,

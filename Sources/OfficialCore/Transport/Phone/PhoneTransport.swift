@@ -2,12 +2,13 @@ import Base
 import JSON
 import RemoteControl
 
-/// The core of a phone, over the sessions that its user begins: the phone connects to this computer, and is away between
-/// them. Only commands that `PhoneCommand` has are sent; any other is refused as one that the core does not know.
+/// The core of a phone, over sessions that its user starts: the phone connects to this computer and is
+/// disconnected between sessions. Only commands in `PhoneCommand` are sent; others fail like commands that
+/// the core does not support.
 public final class PhoneTransport: OfficialTransport {
     private struct State {
         var connection: PhoneConnection?
-        /// Counts sessions.
+        /// Number of sessions.
         var number: UInt64 = 0
         var waiting: Task<Void, Never>?
         var isClosed = false
@@ -25,7 +26,7 @@ public final class PhoneTransport: OfficialTransport {
         remoteFiles = PhoneFiles(connection: { state.withLock { $0.connection } })
     }
 
-    /// Waits for the phone of a store from now on, or for a new one, again after each session.
+    /// Waits for the paired phone, or for a new one, again after each session.
     public static func start(
         _ settings: PhoneTransportSettings, pairing: PairingStore
     ) -> PhoneTransport {
@@ -64,7 +65,7 @@ public final class PhoneTransport: OfficialTransport {
             guard present.isOpen else { throw PhoneErrors.away }
             return try await Self.ask(allowed, present)
         } late: { [stream] response in
-            // Nobody waits any more: what a send made is told in this answer and nowhere else.
+            // The request has expired, but only this answer contains the sent item.
             guard case .newChatItems(let items) = response else { return }
             stream.tell(.event(APIEvent(userID: nil, kind: .newChatItems(items))))
         }
@@ -111,7 +112,7 @@ public final class PhoneTransport: OfficialTransport {
         if isWanted { stream.tell(.connected) } else { connection.close() }
     }
 
-    /// As after a break: the state is read anew.
+    /// Reports a disconnection, so that the listener reads the state again.
     private func lostEvents() {
         stream.tell(.disconnected("Events of the phone were lost."))
         stream.tell(.connected)
@@ -128,8 +129,8 @@ public final class PhoneTransport: OfficialTransport {
 }
 
 extension APICommand {
-    /// Whether it is made only where the user asked for just that: by rm on a mount that allows it, by a command, or by
-    /// an option.
+    /// True for commands that need an explicit request by the user: rm on a mount that allows it, a command,
+    /// or an option.
     fileprivate var isAskedByUser: Bool {
         switch self {
         case .deleteItems, .markRead: true

@@ -3,11 +3,11 @@ import Network
 import Posix
 import RemoteControl
 
-/// Where a phone finds this computer.
+/// The network address of this computer for a phone.
 public struct PhonePlace: Hashable, Sendable {
-    /// Where to listen; port 0 for any.
+    /// Listening address; port 0 for any.
     public var endpoint: Endpoint
-    /// What the link names instead, where the phone reaches this computer otherwise.
+    /// Host in the link, if it differs from the listening address.
     public var host: String?
     public var port: UInt16?
 
@@ -16,34 +16,35 @@ public struct PhonePlace: Hashable, Sendable {
     }
 }
 
-/// What the user of a phone is shown, or told. Called on threads of the transport; returns at once.
+/// Progress of a pairing or session for the user. Reported on threads of the transport; receivers must return
+/// at once.
 public enum PhoneEvent: Sendable {
-    /// The phone is waited for at this link.
-    /// - Parameter isKnown: whether it was here before, and hears of the link by itself in the same network.
+    /// Waiting for the phone at this link.
+    /// - Parameter isKnown: True for a paired phone, which finds the link by itself in the same network.
     case waiting(link: String, at: Endpoint, isKnown: Bool)
-    /// A phone is connected, and its user compares this code.
+    /// A phone is connected; its user compares this code.
     case code(SessionCode)
-    /// The session has begun with the device of this name, which its user wrote.
+    /// The session has started, with this user-chosen device name.
     case connected(device: String)
-    /// It is over, or nothing came of a connection.
+    /// The session ended, or a connection failed.
     case left(String)
-    /// Nobody can be listened to now; it is tried again.
+    /// Listening failed; it is retried.
     case failed(String)
 }
 
-/// How a `PhoneTransport` waits for its phone.
+/// Settings for waiting for a phone.
 public struct PhoneTransportSettings: Sendable {
-    /// Asked before each link, since networks change. Blocks shortly.
+    /// Called before each link, because networks change. Blocks briefly.
     public var place: @Sendable () -> PhonePlace
     public var versions: AppVersionRange
-    /// As the phone shows this computer.
+    /// Name of this computer on the phone.
     public var computer: DeviceName
     public var observe: @Sendable (PhoneEvent) -> Void = { _ in }
-    /// An empty file without a name for events that are not taken in yet.
+    /// Creates an empty unlinked file for events that are not yet processed.
     public var makeFile: @Sendable () throws(SystemError) -> OpenFile
-    /// How often the place is looked at while nobody is connected.
+    /// Interval of checks for a changed address while no phone is connected.
     public var lookInterval = Duration.seconds(5)
-    /// From one announcement to the next, after a minute of one each second: a phone searches for 30 seconds.
+    /// Interval of announcements after the first minute, which has one per second. A phone searches for 30 s.
     public var announceInterval = Duration.seconds(5)
 
     public init(

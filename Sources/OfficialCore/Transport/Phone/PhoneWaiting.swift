@@ -5,7 +5,7 @@ import Network
 import Posix
 import RemoteControl
 
-/// Hears of the sessions of a phone.
+/// Receives events of a phone's sessions.
 struct PhoneSessionListener: Sendable {
     var began: @Sendable (PhoneConnection) -> Void
     /// Events were lost.
@@ -14,7 +14,7 @@ struct PhoneSessionListener: Sendable {
     var ended: @Sendable (PhoneConnection) -> Void
 }
 
-/// Waits for one phone at a link and drives its session, one after the other.
+/// Waits for one phone at a link and drives its sessions, one after another.
 struct PhoneWaiting: Sendable {
     private let settings: PhoneTransportSettings
     private let store: PairingStore
@@ -23,14 +23,15 @@ struct PhoneWaiting: Sendable {
         (self.settings, self.store) = (settings, store)
     }
 
-    /// What moves the wait on.
+    /// Events that advance the wait.
     private enum Step: Sendable {
         case heard(PhoneListenerEvent)
-        /// The link names a place that this machine does not have any more.
+        /// The address in the link is no longer valid.
         case moved
     }
 
-    /// From the link to the end of the session, or of the task. Nothing of it throws: it is tried again.
+    /// Runs one session, from the link to the end of the session or the task. Errors are reported to the
+    /// user, and the caller tries again.
     func haveSession(_ sessions: PhoneSessionListener) async {
         let (steps, next) = AsyncStream.makeStream(of: Step.self)
         let place = await ThreadPool.shared.run { [settings] in settings.place() }
@@ -74,8 +75,9 @@ struct PhoneWaiting: Sendable {
         await listener.stop()
     }
 
-    /// At the port of the last link where any will do and it is free: a firewall may have been told that one.
-    /// - Returns: also whether the phone was here before.
+    /// Listens on the port of the last link if any port is allowed and it is free, because a firewall may
+    /// allow it.
+    /// - Returns: The listener, and whether the phone is paired.
     private func listen(
         at place: PhonePlace, _ observe: @escaping @Sendable (PhoneListenerEvent) -> Void
     ) async throws -> (PhoneListener, Bool) {
@@ -98,7 +100,8 @@ struct PhoneWaiting: Sendable {
         }
     }
 
-    /// Until the task is cancelled. A link that cannot be announced is found by its code.
+    /// Announces the link until the task is cancelled. Without an announcement the phone finds it by its
+    /// code.
     private func announce(_ listener: PhoneListener) async {
         do {
             try await listener.announce(every: settings.announceInterval)
