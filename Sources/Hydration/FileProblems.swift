@@ -68,17 +68,17 @@ extension FileProblem {
 
 extension FileProblem {
     static let deleted = FileProblem(
-        .cancelledBySender, "The message was deleted; only what had been read before is still here.")
+        .cancelledBySender, "The message was deleted; only the parts read before are still available.")
     static let timedOut = FileProblem(
-        .timedOut, "The relay did not send this part in time. It is still being tried; read again.")
+        .timedOut, "The relay did not send this part in time. ChatFS keeps trying; read again.")
     static let notUploadedInTime = FileProblem(
-        .timedOut, "Its sender has not uploaded it yet, or could not: there was nothing to receive in time.")
+        .timedOut, "The sender has not uploaded this file yet, or the upload failed. Read again later.")
     static let notSentInTime = FileProblem(
         .timedOut,
-        "Only its sender has this file, and was asked for it: it comes when their program is online.")
-    static let cancelledHere = FileProblem(.other, "Receiving it was cancelled on this machine.")
-    static let leaving = FileProblem(.unreachable, "The mount is being left.")
-    static let noCopy = FileProblem(.other, "The core keeps no copy of this file.")
+        "Only the sender has this file. ChatFS requested it; it arrives when their program is online.")
+    static let cancelledHere = FileProblem(.other, "Receiving this file was cancelled on this machine.")
+    static let leaving = FileProblem(.unreachable, "ChatFS is unmounting.")
+    static let noCopy = FileProblem(.other, "The core has no copy of this file.")
     static let wrongLength = FileProblem(
-        .damaged, "The file has another length than its message says; nothing of it is shown.")
+        .damaged, "The file's length differs from its message, so its content is not shown.")
 }

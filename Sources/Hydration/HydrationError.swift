@@ -21,6 +21,6 @@ extension HydrationError {
 
     static var diskDoesNotKeep: HydrationError {
         HydrationError(
-            .cache, "The disk does not keep what is written to it: read back, it is something else.")
+            .cache, "The disk does not return the data that was written to it; check the disk.")
     }
 }

@@ -49,7 +49,7 @@ struct FullDiskTests {
         // The last chunk before the second goes to the cache, not to the stored copy.
         #expect(try reads(9_000_000))
         let bob = try mounts.daemon("bob")
-        try await wait(until: "the disk was full") { bob.errors.contains("the disk of the cache is full") }
+        try await wait(until: "the disk was full") { bob.errors.contains("cache disk full") }
         // The rest is local and needs no relay.
         mounts.relay.send(SIGSTOP)
         defer { mounts.relay.send(SIGCONT) }

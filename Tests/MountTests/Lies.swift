@@ -66,11 +66,11 @@ struct Lie {
         Lie(
             "wrong chunk digest", EBADMSG, "hunk 1",
             .replacing("(- 1:[^:]*:[^:]*:)[^:\\n]{8}", "\\1AAAAAAAA")),
-        Lie("wrong key", EBADMSG, "header makes no sense", .replacing("(?m)^key: .{8}", "key: AAAAAAAA")),
+        Lie("wrong key", EBADMSG, "header is invalid", .replacing("(?m)^key: .{8}", "key: AAAAAAAA")),
         Lie(
-            "wrong nonce", EBADMSG, "header makes no sense", .replacing("(?m)^nonce: .{8}", "nonce: AAAAAAAA")
+            "wrong nonce", EBADMSG, "header is invalid", .replacing("(?m)^nonce: .{8}", "nonce: AAAAAAAA")
         ),
-        Lie("other length", EBADMSG, "another length", .descriptionOfTheLonger),
+        Lie("other length", EBADMSG, "differs from its message", .descriptionOfTheLonger),
         Lie("other bytes", EBADMSG, "hunk 1", .flippedBytesOnRelay),
         Lie(
             "wrong signature", ENODATA, "expired", .replacing("(- 1:[^:]*:[^:]{30})[^:]{8}", "\\1AAAAAAAA")),
@@ -98,7 +98,7 @@ struct Lie {
             return (
                 Lie(
                     "relay of \(way.rawValue)", way == .silent ? ETIMEDOUT : EHOSTUNREACH,
-                    way == .silent ? "still being tried" : "127.0.0.1",
+                    way == .silent ? "keeps trying" : "127.0.0.1",
                     .replacing("xftp://[^@]*@.*", relay)), relay
             )
         }

@@ -17,7 +17,7 @@ extension FileStatus {
         case .rcvError(let problem), .rcvWarning(let problem), .rcvAborted(let problem): problem
         case .rcvCancelled:
             FileProblem(
-                .cancelledBySender, "The file was cancelled, by its sender or in another program of yours.")
+                .cancelledBySender, "The sender, or another program of yours, cancelled the file.")
         default: nil
         }
     }

@@ -55,7 +55,7 @@ public final class HydratedFile: Sendable {
             case let result: return result
             }
         }
-        return .failed(FileProblem(.other, "The cache on disk does not keep what is written to it."))
+        return .failed(FileProblem(.other, "The cache disk lost data that was written to it."))
     }
 
     /// Reads like `read` on the calling thread, but does not count for read-ahead or for receiving the file.

@@ -28,7 +28,7 @@ final class FailureReporter: Sendable {
         guard problem.kind == .noSpace else { return problem }
         let free = cache.freeBytes() ?? 0
         let wanted = ByteCount.rounded(missing > free ? missing - free : missing)
-        return FileProblem(.noSpace, "The disk is full: \(wanted) more are needed to hold this file.")
+        return FileProblem(.noSpace, "The disk is full: this file needs \(wanted) more.")
     }
 
     /// Logs an error once, even after many tries. Cancelled operations are no failures.
@@ -42,7 +42,7 @@ final class FailureReporter: Sendable {
         else {
             return
         }
-        let more = suppressed > 0 ? " (and \(suppressed) more before)" : ""
-        log.warning("file \(file.rawValue): \(words)\(more)")
+        let more = suppressed > 0 ? " suppressed=\(suppressed)" : ""
+        log.warning("file failed: file=\(file.rawValue)\(more) error=\(words)")
     }
 }

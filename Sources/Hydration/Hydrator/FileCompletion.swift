@@ -59,7 +59,7 @@ struct FileCompletion: Sendable {
     /// Downloads chunks again that the disk lost. Fails the hand-over if the disk loses chunks repeatedly.
     func fetchAgain(_ chunks: [Int], endsCompletion: Bool = false) {
         context.failures.log.warning(
-            "the disk has not kept what was written to it: \(chunks.count) chunks are fetched again")
+            "disk lost written data, fetching again: chunks=\(chunks.count)")
         do throws(HydrationError) {
             try download.pipeline.lost(chunks)
             for chunk in chunks { download.stream.forget(chunk) }

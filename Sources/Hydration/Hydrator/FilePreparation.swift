@@ -90,7 +90,7 @@ struct FilePreparation: Sendable {
             } catch let error as HydrationError where error.code == .cache {
                 // A cache error does not concern the stored file.
                 context.failures.log.notice(
-                    "the cache takes no copy of a file, which is served from where it is stored: "
+                    "file not copied into the cache, reading the stored copy: error="
                         + error.sentence)
             }
         }
@@ -120,7 +120,7 @@ struct FilePreparation: Sendable {
 
     /// Handles a damaged or missing durable copy: the file is downloaded again if possible.
     private func giveUp(_ source: FileSourceLocation) async throws {
-        context.failures.log.warning("the stored copy of file \(file.id.rawValue) is damaged")
+        context.failures.log.warning("stored copy damaged: file=\(file.id.rawValue)")
         switch try await context.core.giveUpCopy(of: file.id, at: source) {
         case .offered(let item): file.step { machine, _ in machine.offeredAgain(preparation, item) }
         case .lost(let problem): fail(problem)

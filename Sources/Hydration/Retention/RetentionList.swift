@@ -24,7 +24,7 @@ public final class RetentionList: Sendable {
             unfinishedBefore = try Self.read(Self.unfinished, in: folder)
         } catch {
             throw HydrationError(
-                .cache, "The list of files to be kept whole cannot be read. \(error.sentence)",
+                .cache, "The list of pinned or unfinished files cannot be read. \(error.sentence)",
                 cause: error)
         }
     }
@@ -60,7 +60,7 @@ public final class RetentionList: Sendable {
             }
         } catch {
             throw HydrationError(
-                .cache, "The list of files to be kept whole cannot be written. \(error.sentence)",
+                .cache, "The list of pinned or unfinished files cannot be written. \(error.sentence)",
                 cause: error)
         }
     }

@@ -80,7 +80,7 @@ final class RetentionRequests: Sendable {
                 try await list.saveUnfinished { [self] in unfinished }
             } catch {
                 Log("hydration").warning(
-                    "what is unfinished is not remembered for the next mount: \(error.sentence)")
+                    "unfinished files not saved for the next mount: error=\(error.sentence)")
             }
         }
     }

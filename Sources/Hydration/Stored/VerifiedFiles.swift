@@ -88,7 +88,8 @@ final class VerifiedFiles: Sendable {
                 return (reader, after)
             }
         }
-        throw HydrationError(.changing, "Somebody writes to the stored file while it is checked; read again.")
+        throw HydrationError(
+            .changing, "Another program changes the stored file while ChatFS verifies it; read again.")
     }
 
     private func tags(of stamp: FileStamp) -> BlockTags? {

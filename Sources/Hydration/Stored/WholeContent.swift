@@ -94,7 +94,7 @@ final class WholeContent: Sendable {
         case .copy(let copy): return .filled(try copy.file.read(into: buffer, at: offset))
         case .stream(let stream, let contentOffset):
             guard try stream.read(into: buffer, at: contentOffset + offset) else {
-                throw HydrationError(.cache, "The cache on disk does not give back what was written to it.")
+                throw HydrationError(.cache, "The cache disk lost data that was written to it.")
             }
             return .filled(buffer.count)
         }
@@ -112,7 +112,7 @@ final class WholeContent: Sendable {
         do {
             try copy.file.truncate(to: 0)
         } catch {
-            Log("hydration").error("a file that is gone could not be emptied: \(error.sentence)")
+            Log("hydration").error("removed copy not truncated: error=\(error.sentence)")
         }
     }
 

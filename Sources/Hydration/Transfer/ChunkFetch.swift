@@ -31,7 +31,7 @@ struct ChunkFetch: Sendable {
                 transfers.progressed(fetch, received: received)
             }
             guard fetched.count == Int(layout.size(of: fetch.chunk)) else {
-                throw HydrationError(.damaged, "A chunk has another length than the description says.")
+                throw HydrationError(.damaged, "A chunk's length differs from the file description.")
             }
             let offset = fetch.chunk == 0 ? try contentOffset(fetched) : nil
             download.stream.hold(fetched, fetch.chunk)
@@ -51,7 +51,7 @@ struct ChunkFetch: Sendable {
             fetched.decrypt(from: 0, into: target)
         }
         guard let header = FileHeader(stream: front, streamSize: download.layout.streamSize) else {
-            throw HydrationError(.damaged, "The file's header makes no sense; nothing of it is shown.")
+            throw HydrationError(.damaged, "The file's header is invalid, so its content is not shown.")
         }
         guard header.contentSize == file.withMachine(\.file.size) else {
             throw HydrationError(.damaged, FileProblem.wrongLength.sentence)
@@ -85,7 +85,7 @@ struct ChunkFetch: Sendable {
             do {
                 return try download.stream.keepOnDisk(fetched, fetch.chunk)
             } catch  where FileProblem(error).kind == .noSpace {
-                context.failures.log.notice("the disk of the cache is full: a chunk is kept in memory")
+                context.failures.log.notice("cache disk full, keeping a chunk in memory")
             }
         }
         let evicted = download.stream.keepInMemory(fetched, fetch.chunk)
