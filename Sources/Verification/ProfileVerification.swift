@@ -104,7 +104,7 @@ public struct ProfileVerification: Sendable {
     private func checkParts(_ result: inout Result) {
         do throws(ChatError) {
             for part in try directory.missingParts().filter(place.databases.contains) {
-                let content = DirectoryPart(at: part)?.content ?? "what nothing else has"
+                let content = DirectoryPart(at: part)?.content ?? "data without another copy"
                 result.missingParts.append(part)
                 result.findings.append(
                     Finding(.missing, part, detail: "It held \(content)", outcome: .replaceable))
@@ -235,8 +235,8 @@ public struct ProfileVerification: Sendable {
             case .whole: continue
             case .damaged(let detail): add(copy, .damaged, detail, to: &result)
             case .contradictory:
-                add(copy, .contradictory, "Its description has another SHA-512", to: &result)
-            case .missing: add(copy, .missing, "The message is there, its file is not", to: &result)
+                add(copy, .contradictory, "Its SHA-512 differs from its description", to: &result)
+            case .missing: add(copy, .missing, "The message exists, but its file does not", to: &result)
             case .unreadable(let detail): add(copy, .unreadable, detail, to: &result)
             }
         }
@@ -308,7 +308,7 @@ public struct ProfileVerification: Sendable {
             result.findings.append(
                 Finding(
                     .stray, relative(path), size: UInt64(status.st_size),
-                    detail: "No message, link or draft names it", outcome: .removable))
+                    detail: "No message, link or draft refers to it", outcome: .removable))
         }
     }
 

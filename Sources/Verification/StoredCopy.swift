@@ -25,7 +25,7 @@ public struct StoredCopy: Sendable {
         case whole
         /// The sentence describes the damage.
         case damaged(String)
-        /// It is what came, and that is not what its sender described.
+        /// The received file differs from its sender's description.
         case contradictory
         case missing
         /// Not readable to its end at present, which says nothing about its bytes. The sentence tells why.
@@ -36,7 +36,7 @@ public struct StoredCopy: Sendable {
     /// - Parameter read: Receives the size of each piece in bytes.
     public func examine(read: (UInt64) -> Void) -> Condition {
         guard let arguments = source.arguments else {
-            return .damaged("Its key is not there.")
+            return .damaged("Its key is missing.")
         }
         do throws(CryptographyError) {
             let file = try Self.open(source.path)

@@ -24,7 +24,7 @@ public enum UnplacedParts {
             let findings = parts.map { part in
                 Finding(
                     .missing, part,
-                    detail: "It held \(DirectoryPart(at: part)?.content ?? "what nothing else has")",
+                    detail: "It held \(DirectoryPart(at: part)?.content ?? "data without another copy")",
                     outcome: isReplacing ? .replaced : .replaceable)
             }
             return (

@@ -88,7 +88,7 @@ import Testing
         #expect(try await chatfs("verify").succeeded)
         unlink(stage.folder.path("data/\(names)"))
         let fixed = try await chatfs("verify --fix")
-        #expect(fixed.succeeded && fixed.output.contains("made anew"), "\(fixed.output)\(fixed.errors)")
+        #expect(fixed.succeeded && fixed.output.contains("created again"), "\(fixed.output)\(fixed.errors)")
         #expect(try await chatfs("contact list").succeeded)
         #expect(try await chatfs("verify").succeeded)
     }

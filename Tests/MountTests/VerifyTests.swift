@@ -55,11 +55,11 @@ struct VerifyTests {
         let looked = try await Self.verify(mounts)
         #expect(looked.ending == .code(1))
         #expect(
-            looked.output.contains("alice/film.bin: \(isDamaged ? "damaged" : "not there")"),
+            looked.output.contains("alice/film.bin: \(isDamaged ? "damaged" : "missing")"),
             "\(looked.output)")
         let fixed = try await Self.verify(mounts, ["--fix"])
         #expect(fixed.succeeded, "\(fixed.output)\(fixed.errors)")
-        #expect(fixed.output.contains("received again by the next mount"), "\(fixed.output)")
+        #expect(fixed.output.contains("The next mount downloads it again"), "\(fixed.output)")
         #expect(try mounts.folder.names(in: "data/profiles/2/set-aside") == ["left"])
         #expect(try await Self.verify(mounts).succeeded)
         try await mounts.mount("bob")

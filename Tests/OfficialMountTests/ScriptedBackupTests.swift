@@ -139,7 +139,7 @@ import Testing
         // A missing database.
         unlink(stage.folder.path("data/\(data)/\(profile)/keep.sqlite"))
         let missing = try await verify(stage)
-        #expect(missing.output.contains("keep.sqlite: not there any more"), "\(missing.output)")
+        #expect(missing.output.contains("keep.sqlite: missing"), "\(missing.output)")
         let refused = try await run(
             stage, ["keep", "show", "--files-folder", stage.folder.path("files")] + core(stage))
         #expect(refused.ending == .code(1) && refused.errors.contains("keep.sqlite ("), "\(refused.errors)")
@@ -148,7 +148,7 @@ import Testing
         let gone = try await verify(stage)
         #expect(gone.ending == .code(1) && gone.output.contains("approvals.sqlite"), "\(gone.output)")
         let given = try await verify(stage, ["--fix"])
-        #expect(given.succeeded && given.output.contains("made anew"), "\(given.output)\(given.errors)")
+        #expect(given.succeeded && given.output.contains("created again"), "\(given.output)\(given.errors)")
         #expect(try await verify(stage).succeeded)
     }
 }

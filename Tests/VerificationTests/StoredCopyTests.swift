@@ -39,7 +39,7 @@ struct StoredCopyTests {
 
     @Test("a missing or wrong key is damage")
     func keys() {
-        #expect(copy(arguments: nil).examine { _ in } == .damaged("Its key is not there."))
+        #expect(copy(arguments: nil).examine { _ in } == .damaged("Its key is missing."))
         guard case .damaged = copy(arguments: CryptoFile.freshArguments()).examine(read: { _ in }) else {
             Issue.record("it was read with another key")
             return
@@ -146,60 +146,61 @@ struct FindingWordsTests {
             ),
             (
                 Finding(.damaged, "Zoe/a", size: 2048, detail: "Its tag is wrong.", outcome: .lost),
-                "Zoe/a: damaged, \(ByteCount.rounded(2048)). Its tag is wrong. No relay has it: have its sender send it "
-                    + "again, or take it from an archive."
+                "Zoe/a: damaged, \(ByteCount.rounded(2048)). Its tag is wrong. No relay has it: ask its sender to send "
+                    + "it again, or restore it from an archive."
             ),
             (
                 Finding(
-                    .contradictory, "Zoe/a", detail: "Its description has another SHA-512", outcome: .lost),
-                "Zoe/a: not the file that its sender described. Its description has another SHA-512. Other recipients "
+                    .contradictory, "Zoe/a", detail: "Its SHA-512 differs from its description",
+                    outcome: .lost),
+                "Zoe/a: not the file that its sender described. Its SHA-512 differs from its description. Other recipients "
                     + "may have refused it: ask its sender for it again."
             ),
             (
                 Finding(.missing, "Zoe/a", detail: "Gone", outcome: .receivable),
-                "Zoe/a: not there any more. Gone. A relay may still have it: 'chatfs verify --fix' has it received again."
+                "Zoe/a: missing. Gone. A relay may still have it: 'chatfs verify --fix' downloads it again."
             ),
             (
                 Finding(.missing, "Zoe/a", detail: "Gone", outcome: .requested),
-                "Zoe/a: not there any more. Gone. It is received again by the next mount, if a relay still has it."
+                "Zoe/a: missing. Gone. The next mount downloads it again if a relay still has it."
             ),
             (
                 Finding(.damaged, "Zoe/a", detail: "Cut", outcome: .setAside),
-                "Zoe/a: damaged. Cut. It was set aside, and nothing of it was deleted."
+                "Zoe/a: damaged. Cut. It was set aside and not deleted."
             ),
             (
                 Finding(.stray, "profiles/1/files/x", size: 0, detail: "Nobody's", outcome: .removable),
-                "profiles/1/files/x: belongs to nothing, \(ByteCount.rounded(0)). Nobody's. 'chatfs verify --fix' sets it aside."
+                "profiles/1/files/x: not referenced, \(ByteCount.rounded(0)). Nobody's. 'chatfs verify --fix' sets it aside."
             ),
             (
                 Finding(.exposed, ".", detail: "Its mode is 0755", outcome: .closable),
-                ".: open to others. Its mode is 0755. 'chatfs verify --fix' takes the rights of others."
+                ".: accessible to others. Its mode is 0755. 'chatfs verify --fix' removes the access of others."
             ),
             (
                 Finding(.unreadable, "profiles/1", detail: "It is a link", outcome: .lost),
-                "profiles/1: cannot be read. It is a link. What is in it was not looked at: see what keeps ChatFS from it."
+                "profiles/1: cannot be read. It is a link. Its content was not checked: remove the cause of the error."
             ),
             (
                 Finding(
                     .missing, "profiles/1/keep.sqlite", detail: "It held rules", outcome: .replaceable),
-                "profiles/1/keep.sqlite: not there any more. It held rules. Put it back from a backup, or 'chatfs verify --fix' goes on without it."
+                "profiles/1/keep.sqlite: missing. It held rules. Restore it from a backup, or continue without it by 'chatfs verify --fix'."
             ),
             (
                 Finding(
                     .missing, "profiles/1/keep.sqlite", detail: "It held rules", outcome: .replaced),
-                "profiles/1/keep.sqlite: not there any more. It held rules. It is made anew, without what it held."
+                "profiles/1/keep.sqlite: missing. It held rules. It is created again without its former content."
             ),
             (
                 Finding(.damaged, "Zoe/a", detail: "Cut", outcome: .refetchable),
-                "Zoe/a: damaged. Cut. Who reads it in a mount has it fetched again, if a relay still has it."
+                "Zoe/a: damaged. Cut. The next read in a mount downloads it again if a relay still has it."
             ),
             (
                 Finding(.archive, "a.zip", detail: "Cut", outcome: .elsewhere),
-                "a.zip: not an archive as it was written. Cut. Use another copy of the archive, or write a new one."
+                "a.zip: not an archive as ChatFS wrote it. Cut. Use another copy of the archive, or write a new one."
             ),
             (
                 Finding(.exposed, ".", detail: "Its mode is 0755", outcome: .closed),
-                ".: open to others. Its mode is 0755. It is for its owner alone now."
+                ".: accessible to others. Its mode is 0755. Only its owner has access now."
             ),
         ])
     func words(finding: Finding, sentence: String) {

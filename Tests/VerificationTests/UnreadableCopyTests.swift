@@ -88,7 +88,7 @@ struct UnreadableCopyTests {
         let finding = try #require(result.findings.first)
         #expect(finding.path == "Saved notes/a.txt" && finding.size == 3 && finding.outcome == .lost)
         #expect(!finding.isSettled && finding.sentence.contains("cannot be read"))
-        #expect(finding.sentence.contains("see what keeps ChatFS from it"))
+        #expect(finding.sentence.contains("remove the cause of the error"))
         #expect(result.files == 2 && result.bytes == 4)
         // Nothing was changed; restored, it is intact.
         #expect(unlink(path) == 0 && rename(kept, path) == 0)
