@@ -40,7 +40,7 @@ struct PastedFolderRestartTests {
         try await first.write("one", to: "F/a")
         let stage = try await first.killed(quietTime: .milliseconds(30))
         let problem = try #require(await stage.problem("F"))
-        #expect(problem.hasPrefix("ChatFS stopped before it was certain that this folder is complete"))
+        #expect(problem.hasPrefix("ChatFS stopped before this folder was known to be complete"))
         // However often it is killed.
         let again = try await stage.killed(quietTime: .milliseconds(30))
         #expect(await again.problem("F") == problem)

@@ -67,12 +67,12 @@ struct UserNoticeTests {
         #expect(
             listener.refusals() == [
                 "rename|a.bin|bob|-",
-                "remove|a.bin|bob|What was sent or received stays in its chat. To free the space, use Free Up Space in the menu of "
+                "remove|a.bin|bob|Sent and received files stay in their chat. To free the space, use Free Up Space in the menu of "
                     + "the file manager.",
-                "makeFolder|.b.bin|bob|A hidden folder is not sent: give it a name without a dot in front first.",
+                "makeFolder|.b.bin|bob|Hidden folders are not sent: choose a name without a leading dot.",
                 "makeFolder|b.bin|-|-", "overwrite|a.bin|bob|-", "create|b.bin|-|-",
                 "create|b.bin|quiet|This group takes no files.",
-                "create|a.bin.part|bob|The name that it is to get belongs to a file that cannot be replaced.",
+                "create|a.bin.part|bob|The new name belongs to a file that cannot be replaced.",
             ])
         await fixture.end()
     }

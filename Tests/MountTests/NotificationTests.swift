@@ -127,7 +127,7 @@ struct NotificationTests {
             #expect(open(mounts.path("bob/file.txt"), O_WRONLY | O_CREAT, 0o600) == -1)
         }
         for words in [
-            "A folder cannot be sent", "gets another name", "stays in its chat", "never changed or replaced",
+            "A folder cannot be sent", "gets another name", "stay in their chat", "never changed or replaced",
             "cannot be replaced", "from the folders of chats",
         ] {
             try await desktop.waitForOne(words) { $0.body.contains(words) }

@@ -45,7 +45,7 @@ final class DeletionRule: Sendable {
         switch policy {
         case .refused:
             return refusal(
-                "What was sent or received stays in its chat. To free the space, use Free Up Space in the menu of the file "
+                "Sent and received files stay in their chat. To free the space, use Free Up Space in the menu of the file "
                     + "manager.")
         case .own: return .success(.internal)
         case .everyone:

@@ -185,7 +185,7 @@ final class FileOpener: Sendable {
         if willNotBeRenamed(name, in: folder) {
             return .refused(
                 FileSystemError(
-                    EPERM, "The name that it is to get belongs to a file that cannot be replaced."))
+                    EPERM, "The new name belongs to a file that cannot be replaced."))
         }
         if let refused = chat.sendingRefused { return .refused(FileSystemError(EACCES, refused)) }
         return .blocking { [self] in

@@ -72,7 +72,7 @@ final class PastedChanges: Sendable {
         // Programs create such folders next to the files that they show.
         if name.bytes.first == UInt8(ascii: ".") {
             return FileSystemError(
-                EPERM, "A hidden folder is not sent: give it a name without a dot in front first.")
+                EPERM, "Hidden folders are not sent: choose a name without a leading dot.")
         }
         guard policy == .archive else {
             return FileSystemError(
@@ -87,11 +87,13 @@ final class PastedChanges: Sendable {
     private func limit(in folder: NodeID, isFolder: Bool) -> FileSystemError? {
         guard tree.node(folder) != nil else { return .gone }
         if isFolder, tree.path(of: folder).count >= PastedTree.maxDepth {
-            return FileSystemError(ELOOP, "Folders can lie \(PastedTree.maxDepth) deep in one that is sent.")
+            return FileSystemError(
+                ELOOP, "A sent folder can have at most \(PastedTree.maxDepth) levels of folders.")
         }
         if tree.count >= PastedTree.maxEntries {
             return FileSystemError(
-                EDQUOT, "Folders that wait to be sent can hold \(PastedTree.maxEntries) files and folders.")
+                EDQUOT,
+                "Folders waiting to be sent can contain at most \(PastedTree.maxEntries) files and folders.")
         }
         return nil
     }

@@ -93,7 +93,7 @@ struct PastedFolderMachine: Hashable, Sendable {
     }
 
     private static let interrupted =
-        "ChatFS stopped before it was certain that this folder is complete: copy into it what is missing, or use "
+        "ChatFS stopped before this folder was known to be complete: copy the missing files into it, or use "
         + "chatfs retry to send it as it is."
 }
 
