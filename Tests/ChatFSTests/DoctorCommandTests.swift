@@ -18,7 +18,7 @@ struct DoctorCommandTests {
         let folder = try TemporaryFolder()
         for (core, words) in [
             ("ws://127.0.0.1:1", "cannot be reached"), ("lib:\(folder.path)/none.so", "could not be loaded"),
-            ("lib:/lib/x86_64-linux-gnu/libc.so.6", "is no SimpleX library"),
+            ("lib:/lib/x86_64-linux-gnu/libc.so.6", "is not a SimpleX library"),
             ("simplex-chat:\(folder.path)/none", "no program at the path"),
             ("simplex-chat:/bin/true", "does not say its version"),
         ] {
@@ -118,7 +118,7 @@ struct DoctorCommandTests {
         let folder = try TemporaryFolder()
         let outcome = try await run(["--core", "ws://192.0.2.1:5225"], in: folder)
         #expect(outcome.ending == .code(64))
-        #expect(outcome.errors.contains("Only a core on this machine"))
+        #expect(outcome.errors.contains("only to a core on this machine"))
     }
 
     @Test(

@@ -50,7 +50,7 @@ struct AwayCoreTests {
         let outcome = try await Shell.run("cp", [newer, entry])
         #expect(!outcome.succeeded && outcome.errors.contains("not permitted"), "\(outcome.errors)")
         #expect(
-            try ExtendedAttribute.text("user.chatfs.error", of: entry)?.contains("not known yet") == true)
+            try ExtendedAttribute.text("user.chatfs.error", of: entry)?.contains("does not know yet") == true)
         try await stage.leave()
     }
 
@@ -75,7 +75,7 @@ struct AwayCoreTests {
         }
         stage.server.setAway(false)
         try await wait(until: "the mount says so") {
-            try await stage.status().contains("Another SimpleX database")
+            try await stage.status().contains("A different SimpleX database")
         }
         // A user may retry without knowing the other database.
         let retried = try await ChatFSProcess.run(["retry", entry], environment: ["HOME": stage.folder.path])

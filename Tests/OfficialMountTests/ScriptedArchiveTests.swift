@@ -66,7 +66,7 @@ struct ScriptedArchiveTests {
         stage.simplex.change { $0.breaking = [command] }
         let outcome = try await export(stage)
         #expect(outcome.ending == .code(1), "\(outcome.errors)")
-        #expect(outcome.errors.contains("have it started: --core simplex-chat:"), "\(outcome.errors)")
+        #expect(outcome.errors.contains("let ChatFS start it: --core simplex-chat:"), "\(outcome.errors)")
         #expect(access(stage.folder.path("chats.zip"), F_OK) != 0)
         #expect(try isClean(stage))
     }

@@ -60,7 +60,7 @@ public final class SystemWatch: Sendable {
                 Self.follow(address, first, wakeUp) { self }
             }
         } catch {
-            Log("system").debug("what the system says is not heard: \(error.sentence)")
+            Log("system").debug("system notices not available: error=\(error.sentence)")
             state.withLock { $0.isRunning = false }
             take(nil)
         }
@@ -73,7 +73,7 @@ public final class SystemWatch: Sendable {
                 SystemBusProcess.word, of: executable, environment: ["DBUS_SYSTEM_BUS_ADDRESS": address])
             return hearFirst(child) ? child : nil
         } catch {
-            Log("system").debug("what the system says is not heard: \(error.sentence)")
+            Log("system").debug("system notices not available: error=\(error.sentence)")
             return nil
         }
     }

@@ -42,7 +42,7 @@ struct ChatManagement: Sendable {
             }
         }
         // Some cores reply with the chat's earlier state.
-        await blocking.attempt("note that a chat was left") { [index, recent] in
+        await blocking.attempt("record that a chat was left") { [index, recent] in
             recent.note(reference)
             try index.commit { try $0.noteLeft(chat) }
         }
@@ -90,7 +90,7 @@ struct ChatManagement: Sendable {
         } catch {
             throw error.chatError
         }
-        await blocking.attempt("note what became of a chat") { [index, recent] in
+        await blocking.attempt("record a changed chat") { [index, recent] in
             if let reference = response.changedChat { recent.note(reference) }
             try index.commit { change in
                 switch (response, command) {

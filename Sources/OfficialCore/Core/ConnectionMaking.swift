@@ -28,11 +28,11 @@ struct ConnectionMaking: Sendable {
     func accept(_ link: String) async throws(ChatError) -> Int64 {
         let plan = try await plan(link)
         switch plan.outcome {
-        case .own: throw ChatError(.invalidCommand, "This is a link of this profile itself.")
+        case .own: throw ChatError(.invalidCommand, "This link belongs to this profile.")
         case .used(let chat?): return Made.number(of: chat.reference.chat)
         case .used(nil):
             throw ChatError(
-                .invalidCommand, "This profile has used the link already; the other side has to answer.")
+                .invalidCommand, "This profile has already used the link; the other side must answer.")
         case .usable: break
         }
         switch try await ask(.connect(user: user, plan.link)) {
@@ -53,7 +53,7 @@ struct ConnectionMaking: Sendable {
             guard let refusal = error.refusal else { throw error.chatError }
             if refusal.has("commandError") || refusal.has("invalidConnReq") {
                 throw ChatError(
-                    .invalidCommand, "This is no SimpleX link, or it was cut off when it was copied.")
+                    .invalidCommand, "This is not a SimpleX link, or it was truncated when copied.")
             }
             if refusal.has("SMP") && refusal.has("AUTH") {
                 throw ChatError(.invalidCommand, "The link was used already, or its owner has deleted it.")
@@ -107,7 +107,8 @@ struct ConnectionMaking: Sendable {
         guard isVerified == (code != nil) else {
             throw ChatError(
                 .invalidCommand,
-                "The codes differ: these are not the digits of this contact, or somebody is in between.")
+                "The codes differ: the digits are not those of this contact, or the connection is intercepted."
+            )
         }
     }
 
@@ -155,7 +156,7 @@ struct ConnectionMaking: Sendable {
         guard !address.hasOtherSettings else {
             throw ChatError(
                 .invalidCommand,
-                "The address has an answer of its own, which this would remove: change it in SimpleX Chat.")
+                "The address has settings that this command would remove: change it in SimpleX Chat.")
         }
         try await setAcceptance(acceptance == .automatically)
         return ContactAddress(link: address.link.shown, acceptance: acceptance)
@@ -255,9 +256,9 @@ struct ConnectionMaking: Sendable {
     }
 
     private static let notUnderstood = ChatError(
-        .internalError, "The SimpleX core gave an answer that ChatFS does not know.")
+        .internalError, "The SimpleX core returned an unknown answer.")
     private static let noAnswers = ChatError(
-        .invalidCommand, "This SimpleX core answers no questions about its database; ask in SimpleX Chat.")
+        .invalidCommand, "This SimpleX core does not support database queries; use SimpleX Chat.")
 }
 
 /// The number of a connection: positive for a connection of the core, even negative for an existing contact,

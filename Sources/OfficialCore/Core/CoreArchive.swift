@@ -83,7 +83,7 @@ public struct CoreArchive: Sendable {
                     let mayComeBack = error.code == .disconnected || error.code == .broken
                     guard mayComeBack, ContinuousClock.now < end else {
                         return log.warning(
-                            "the SimpleX program could not be told to go on: \(error.sentence)")
+                            "core program not restarted: error=\(error.sentence)")
                     }
                     try? await Task.sleep(for: .milliseconds(100))
                 }
@@ -104,11 +104,11 @@ public struct CoreArchive: Sendable {
         guard error.code == .broken || error.code == .disconnected else { return error.chatError }
         return ChatError(
             .file(.unreachable),
-            "The SimpleX program broke off the connection when it was to rest for the archive; some builds end then. "
-                + "No archive was written or read. End the program if it still runs, and have it started: "
+            "The SimpleX program closed the connection when its chats were to stop for the archive; some builds exit. "
+                + "No archive was written or read. End the program if it still runs, and let ChatFS start it: "
                 + "--core simplex-chat:/path/of/the/program --database PREFIX.", cause: error)
     }
 
     private static let notUnderstood = ChatError(
-        .internalError, "The SimpleX core did not say what became of the archive.")
+        .internalError, "The SimpleX core did not report the result of the archive.")
 }

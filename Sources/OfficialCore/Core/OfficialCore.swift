@@ -228,14 +228,14 @@ public final class OfficialCore: ChatCore {
         case .disconnected(let reason):
             early.noteLoss()
             guard connection.setConnected(false) else { return }
-            log.notice("the connection to the SimpleX core is lost: \(reason)")
+            log.notice("connection to the core lost: reason=\(reason)")
             index.events.tell(.coreUnreachable(reason))
         case .connected:
             guard await isFormerCore() else { return early.drop() }
             do throws(OfficialCoreError) {
                 try await start()
             } catch {
-                log.warning("the SimpleX core did not take its settings: \(error.sentence)")
+                log.warning("core did not accept its settings: error=\(error.sentence)")
             }
             // First, because downloads depend on the network settings.
             await reconciliation.takeNetworkAnew()
@@ -261,7 +261,7 @@ public final class OfficialCore: ChatCore {
                 // Without a connection, a new one follows.
                 guard error.code == .otherDatabase || error.code == .unidentified else { return false }
                 if told != error.sentence {
-                    log.warning("\(error.sentence)")
+                    log.warning("core not verified: error=\(error.sentence)")
                     index.events.tell(.coreUnreachable(error.sentence))
                 }
                 if error.code == .otherDatabase { return false }
@@ -280,7 +280,7 @@ public final class OfficialCore: ChatCore {
             if settings.phone == nil { reconciliation.plan() }
         } catch {
             // The next comparison finds the change.
-            log.warning("a change could not be noted: \(error.sentence)")
+            log.warning("event not stored, comparing again: error=\(error.sentence)")
             reconciliation.requestWhole()
         }
     }

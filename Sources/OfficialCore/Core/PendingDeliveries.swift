@@ -46,7 +46,7 @@ final class PendingDeliveries: Sendable {
         {
             guard ContinuousClock.now < end else {
                 log.notice(
-                    "the SimpleX core tells the others of a chat that was left when it is started again")
+                    "messages about a left chat not delivered before the core's next start")
                 return
             }
             try? await Task.sleep(for: .milliseconds(100))

@@ -58,7 +58,7 @@ final class ReadReceipts: Sendable {
             }
             try await blocking.run { [index] in try index.write { try $0.items.noteRead(item) } }
         } catch {
-            log.information("a message could not be marked as read: \(error.sentence)")
+            log.information("message not marked as read: error=\(error.sentence)")
         }
     }
 }

@@ -24,7 +24,7 @@ struct Removals: Sendable {
                 default: nil
                 }
             guard let item else { return }
-            await blocking.attempt("note that a file was cancelled") { [index, recent] in
+            await blocking.attempt("record that a file was cancelled") { [index, recent] in
                 try index.commit { change in
                     // The message is already deleted. Earlier progress does not contradict the cancellation.
                     let isGone = try change.tables.items.item(item.id) == nil
@@ -102,7 +102,7 @@ struct Removals: Sendable {
             guard !deleted.isEmpty else {
                 throw OfficialCoreError(refusal: APIError(path: ["errorStore", "chatItemNotFound"]))
             }
-            await blocking.attempt("note that a message is deleted") { [index] in
+            await blocking.attempt("record that a message is deleted") { [index] in
                 try index.commit { try $0.remove(deleted, .deleted) }
             }
         } catch {

@@ -18,7 +18,7 @@ final class StandaloneFiles: Sendable {
             guard
                 case .sndStandaloneFileCreated(let file) = try await connection.ask(
                     .upload(user: profile, path: path), timeout: .seconds(60))
-            else { throw OfficialCoreError(.notUnderstood, "The SimpleX core did not begin to upload.") }
+            else { throw OfficialCoreError(.notUnderstood, "The SimpleX core did not start the upload.") }
             return file.id
         } catch {
             throw error.chatError
@@ -30,7 +30,7 @@ final class StandaloneFiles: Sendable {
             guard
                 case .rcvStandaloneFileCreated(let file) = try await connection.ask(
                     .download(user: profile, link: link, path: path), timeout: .seconds(60))
-            else { throw OfficialCoreError(.notUnderstood, "The SimpleX core did not begin to download.") }
+            else { throw OfficialCoreError(.notUnderstood, "The SimpleX core did not start the download.") }
             return file.id
         } catch {
             throw error.chatError

@@ -128,5 +128,5 @@ public final class PairingStore: Sendable {
     /// Closes the store before its folder is removed or moved. Do not use it afterwards.
     public func close() { database.close() }
 
-    private static let damaged = StoreError(.damaged, "What is kept about a phone could not be read.")
+    private static let damaged = StoreError(.damaged, "The stored pairing of the phone could not be read.")
 }

@@ -91,9 +91,9 @@ actor CoreProgram {
         case .encrypted:
             throw OfficialCoreError(
                 .encryptedDatabase,
-                "This SimpleX database is encrypted; the program takes its passphrase only where everybody "
-                    + "sees it. Use the library (--core lib:/path/libsimplex.so), or start the program "
-                    + "yourself and attach to it (--core ws://127.0.0.1:PORT).")
+                "This SimpleX database is encrypted; the program accepts its passphrase only in its "
+                    + "arguments, which all users see. Use the library (--core lib:/path/libsimplex.so), or "
+                    + "start the program yourself and attach to it (--core ws://127.0.0.1:PORT).")
         case .missing:
             var name = settings.newProfile
             if name == nil { name = await settings.askProfile?() }
@@ -116,7 +116,7 @@ actor CoreProgram {
             }
         }
         throw OfficialCoreError(
-            .system, "The SimpleX program found no port of its own to listen on.")
+            .system, "The SimpleX program found no free port to listen on.")
     }
 
     private static func arguments(_ settings: CoreProgramSettings) -> [String] {
@@ -180,7 +180,7 @@ actor CoreProgram {
             _ = line.withUnsafeBytes { write(input.descriptor, $0.baseAddress, $0.count) }
         }
         guard await child.ending(within: .seconds(60)) == .code(0) else {
-            throw OfficialCoreError(.database, "The SimpleX program could not make the profile.")
+            throw OfficialCoreError(.database, "The SimpleX program could not create the profile.")
         }
     }
 
@@ -200,7 +200,7 @@ actor CoreProgram {
                 throw OfficialCoreError(
                     .database,
                     "The SimpleX program ended before it listened (\(ending.words)): its database may be newer, "
-                        + "damaged, or without a profile. Run it in a terminal to see what it says.")
+                        + "damaged, or without a profile. Run it in a terminal to see its output.")
             }
             let (listeners, own) = await ThreadPool.shared.run {
                 (ProcessTable.listeners(on: port), ProcessTable.sockets(of: child.identifier))
@@ -208,7 +208,7 @@ actor CoreProgram {
             if !listeners.isEmpty { return !listeners.isDisjoint(with: own) }
             try? await Task.sleep(for: .milliseconds(50))
         }
-        throw OfficialCoreError(.timeout, "The SimpleX program did not begin to listen in time.")
+        throw OfficialCoreError(.timeout, "The SimpleX program did not start listening in time.")
     }
 }
 

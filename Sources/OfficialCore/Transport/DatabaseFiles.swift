@@ -11,7 +11,7 @@ public struct DatabaseFiles: Hashable, Sendable {
     public init(prefix: String) throws(OfficialCoreError) {
         guard prefix.isAbsolutePath, prefix.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
             throw OfficialCoreError(
-                .invalidCommand, "The database is named by its whole path without _chat.db and _agent.db.")
+                .invalidCommand, "Name the database by its absolute path without _chat.db and _agent.db.")
         }
         self.prefix = prefix
     }
@@ -55,8 +55,8 @@ public struct DatabaseFiles: Hashable, Sendable {
         guard let first = taken.first else { return }
         throw OfficialCoreError(
             .inUse,
-            "There is a SimpleX database or a copy of one at \(prefix) already, which an import would replace "
-                + "(\(taken.count == 1 ? first : "\(first) and \(taken.count - 1) more")): name another place "
+            "A SimpleX database or a copy of one already exists at \(prefix), and an import would replace it "
+                + "(\(taken.count == 1 ? first : "\(first) and \(taken.count - 1) more")): choose another path "
                 + "with --database.")
     }
 

@@ -31,7 +31,7 @@ extension LibraryTransport {
         let answer = try await perform { [library, controller] in library.command(command, controller) }
         guard let frame = APIFrame(answer), case .done = try frame.answer() else {
             throw OfficialCoreError(
-                .notUnderstood, "The SimpleX library did not say what became of its databases.")
+                .notUnderstood, "The SimpleX library did not report the result of the encryption.")
         }
     }
 
@@ -49,7 +49,7 @@ extension LibraryTransport {
         guard isPossible(new), present.map(isPossible) ?? true else {
             throw OfficialCoreError(
                 .invalidCommand,
-                "The SimpleX core takes passphrases of letters, digits and signs of ASCII only, without spaces."
+                "The SimpleX core accepts only passphrases of printable ASCII characters without spaces."
             )
         }
         let limit = 2 * ((present?.count ?? 0) + new.count) + 64

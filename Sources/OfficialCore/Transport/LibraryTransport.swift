@@ -49,7 +49,7 @@ public final class LibraryTransport: OfficialTransport {
         library path: String, database: DatabaseFiles, passphrase: SecretBytes? = nil
     ) async throws(OfficialCoreError) -> LibraryTransport {
         guard passphrase?.withUnsafeBytes({ $0.contains(0) }) != true else {
-            throw OfficialCoreError(.invalidCommand, "A passphrase cannot hold the character NUL.")
+            throw OfficialCoreError(.invalidCommand, "A passphrase cannot contain the character NUL.")
         }
         // The first thread that enters the Haskell runtime must be a permanent one.
         guard let front = lanes[.foreground] else { preconditionFailure("every lane has its thread") }
@@ -106,7 +106,7 @@ public final class LibraryTransport: OfficialTransport {
         defer { state.withLock { $0.inside -= 1 } }
         let outcome = Result { () throws(OfficialCoreError) in
             guard let frame else {
-                throw OfficialCoreError(.notUnderstood, "The SimpleX library answered nonsense.")
+                throw OfficialCoreError(.notUnderstood, "The SimpleX library returned an invalid answer.")
             }
             return try frame.answer()
         }

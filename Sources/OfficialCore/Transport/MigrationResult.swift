@@ -16,7 +16,7 @@ enum MigrationResult {
     /// Returns nil if the databases are open.
     static func error(in answer: [UInt8]) -> OfficialCoreError? {
         guard let json = JSONValue.parse(answer), let type = json.type else {
-            return OfficialCoreError(.notUnderstood, "The SimpleX library answered nonsense.")
+            return OfficialCoreError(.notUnderstood, "The SimpleX library returned an invalid answer.")
         }
         switch type {
         case "ok": return nil
@@ -27,9 +27,9 @@ enum MigrationResult {
         case "errorMigration": return migration(json["migrationError"])
         case "errorSQL":
             return OfficialCoreError(
-                .database, "The SimpleX database could not be brought up to date: it refused a change.")
+                .database, "The SimpleX database could not be migrated: a change failed.")
         case "invalidConfirmation", "invalidQueueSize":
-            return OfficialCoreError(.notUnderstood, "The SimpleX library does not know how it was asked.")
+            return OfficialCoreError(.notUnderstood, "The SimpleX library did not accept the call.")
         default:
             return OfficialCoreError(.database, "The SimpleX database could not be opened.")
         }
@@ -39,15 +39,15 @@ enum MigrationResult {
         switch json?.type {
         case "upgrade":
             OfficialCoreError(
-                .database, "The SimpleX database is older than this library and was not brought up to date.")
+                .database, "The SimpleX database is older than this library and was not migrated.")
         case "downgrade":
             OfficialCoreError(
                 .database, "The SimpleX database was written by a newer version; use a newer library.")
         case "migrationError":
             OfficialCoreError(
-                .database, "The SimpleX database and this library come from different lines of versions.")
+                .database, "The SimpleX database and this library belong to different version branches.")
         default:
-            OfficialCoreError(.database, "The SimpleX database could not be brought up to date.")
+            OfficialCoreError(.database, "The SimpleX database could not be migrated.")
         }
     }
 }

@@ -17,14 +17,14 @@ public enum OfficialCoreAddress: Hashable, Sendable {
     public init(_ text: String, allowsRemote: Bool = false) throws(OfficialCoreError) {
         if let path = Self.rest(of: text, after: "lib:") {
             guard path.isAbsolutePath else {
-                throw Self.invalid("Name the library with its whole path: lib:/path/libsimplex.so.")
+                throw Self.invalid("Name the library by its absolute path: lib:/path/libsimplex.so.")
             }
             self = .library(path: path)
         } else if let rest = Self.rest(of: text, after: "ws://") {
             self = .webSocket(try Self.endpoint(rest, allowsRemote: allowsRemote))
         } else if text.hasPrefix("wss://") {
             throw Self.invalid(
-                "SimpleX Chat speaks no TLS on its port. Use ws://127.0.0.1:PORT, through an SSH tunnel when "
+                "SimpleX Chat does not support TLS on its port. Use ws://127.0.0.1:PORT, through an SSH tunnel if "
                     + "it is on another machine.")
         } else if text == "phone" {
             self = .phone(name: nil)
@@ -37,7 +37,7 @@ public enum OfficialCoreAddress: Hashable, Sendable {
             self = .program(path: nil)
         } else if let path = Self.rest(of: text, after: "simplex-chat:") {
             guard path.isAbsolutePath else {
-                throw Self.invalid("Name the program with its whole path: simplex-chat:/path/simplex-chat.")
+                throw Self.invalid("Name the program by its absolute path: simplex-chat:/path/simplex-chat.")
             }
             self = .program(path: path)
         } else {
@@ -60,8 +60,8 @@ public enum OfficialCoreAddress: Hashable, Sendable {
         }
         guard endpoint.isLoopback || allowsRemote else {
             throw invalid(
-                "Only a core on this machine is attached to: whoever reaches that port, or listens on the way, "
-                    + "reads and sends everything.")
+                "ChatFS attaches only to a core on this machine, because any host on the network path could read and "
+                    + "send all messages.")
         }
         return endpoint
     }

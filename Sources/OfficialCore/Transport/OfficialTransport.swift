@@ -79,7 +79,7 @@ extension OfficialTransport {
     ) async throws(OfficialCoreError) -> [APIChatInfo] {
         let command = APICommand.groups(user: user, spaced: spaced)
         guard case .groups(let groups) = try await request(command, lane: lane, timeout: timeout) else {
-            throw OfficialCoreError(.notUnderstood, "The SimpleX core gave no list of groups.")
+            throw OfficialCoreError(.notUnderstood, "The SimpleX core returned no list of groups.")
         }
         return groups
     }

@@ -56,7 +56,7 @@ final class PendingRequests: Sendable {
         }
     }
 
-    private static let cancelled = OfficialCoreError(.cancelled, "The command was given up.")
+    private static let cancelled = OfficialCoreError(.cancelled, "The command was cancelled.")
 
     /// Ends the request of this name. Returns false if it has already ended.
     @discardableResult

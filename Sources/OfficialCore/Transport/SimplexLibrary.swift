@@ -41,7 +41,8 @@ final class SimplexLibrary: Sendable {
             if let loaded {
                 guard loaded.path.hasSameBytes(as: path) else {
                     throw OfficialCoreError(
-                        .notInstalled, "Another SimpleX library is loaded already; one process has one.")
+                        .notInstalled,
+                        "Another SimpleX library is already loaded; a process can load only one.")
                 }
                 return loaded
             }
@@ -85,13 +86,14 @@ final class SimplexLibrary: Sendable {
     ) throws(OfficialCoreError) -> UnsafeMutableRawPointer {
         guard let symbol = dlsym(handle, name) else {
             throw OfficialCoreError(
-                .notInstalled, "This is no SimpleX library, or one of another age: it lacks \(name).")
+                .notInstalled,
+                "This is not a SimpleX library, or its version is not supported: it lacks \(name).")
         }
         return symbol
     }
 
     private static func reason() -> String {
-        dlerror().map { String(cString: $0) } ?? "for a reason that the system did not tell"
+        dlerror().map { String(cString: $0) } ?? "unknown reason"
     }
 
     // MARK: Calls

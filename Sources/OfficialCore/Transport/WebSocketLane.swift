@@ -46,7 +46,7 @@ final class WebSocketLane: Sendable {
                 to: endpoint, timeout: settings.connectTimeout,
                 listener: WebSocketLaneListener(lane: self, generation: generation))
         } catch {
-            throw Self.wrap(error)
+            throw Self.wrap(error, at: endpoint)
         }
         let isWanted = state.withLock { state in
             guard !state.isClosed, state.generation == generation else { return false }
@@ -62,7 +62,9 @@ final class WebSocketLane: Sendable {
             guard
                 case .version(let version) = try await request(
                     .version, timeout: settings.connectTimeout, connection: generation)
-            else { throw OfficialCoreError(.notUnderstood, "What listens there is no SimpleX core.") }
+            else {
+                throw OfficialCoreError(.notUnderstood, "\(endpoint) is not a SimpleX core; check --core.")
+            }
             return version
         } catch {
             client.close()
@@ -70,13 +72,13 @@ final class WebSocketLane: Sendable {
         }
     }
 
-    private static func wrap(_ error: NetworkError) -> OfficialCoreError {
+    private static func wrap(_ error: NetworkError, at endpoint: Endpoint) -> OfficialCoreError {
         switch error.code {
         case .cancelled: OfficialCoreError(.cancelled, error.sentence, cause: error)
         case .handshake, .protocolViolation:
             OfficialCoreError(
                 .notUnderstood,
-                "What listens there is no SimpleX core: \(error.sentence.lowercasedFirst)", cause: error)
+                "\(endpoint) is not a SimpleX core: \(error.sentence.lowercasedFirst)", cause: error)
         default:
             OfficialCoreError(
                 .disconnected, "The SimpleX core cannot be reached: \(error.sentence.lowercasedFirst)",

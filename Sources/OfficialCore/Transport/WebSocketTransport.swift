@@ -48,7 +48,9 @@ public final class WebSocketTransport: OfficialTransport {
             throw error
         }
         for lane in lanes.values { lane.stayConnected() }
-        guard let version else { throw OfficialCoreError(.notUnderstood, "The core did not say what it is.") }
+        guard let version else {
+            throw OfficialCoreError(.notUnderstood, "The core did not report its version.")
+        }
         return WebSocketTransport(version: version, lanes: lanes, stream: stream)
     }
 

@@ -11,7 +11,7 @@ extension APICommand {
         let text = try line()
         // A control character here would be a bug and must not reach the core.
         guard text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
-            throw Self.invalid("A command would have held a line break.")
+            throw Self.invalid("A command would contain a line break.")
         }
         return text
     }
@@ -98,12 +98,12 @@ extension APICommand {
         case .autoAccept(let user, let isOn): return "/_auto_accept \(user) \(Self.word(isOn))"
         case .acceptRequest(let number): return "/_accept \(number)"
         case .rejectRequest(let number): return "/_reject \(number)"
-        default: throw Self.invalid("This command is about something else.")
+        default: throw Self.invalid("This is not a command about contacts.")
         }
     }
 
     private static func selection(_ statement: String) throws(OfficialCoreError) -> String {
-        guard statement.hasPrefix("SELECT ") else { throw Self.invalid("Only SELECT may be asked.") }
+        guard statement.hasPrefix("SELECT ") else { throw Self.invalid("Only SELECT is allowed.") }
         return statement
     }
 
@@ -112,7 +112,7 @@ extension APICommand {
     }
 
     private static func numbers(_ items: [ItemID]) throws(OfficialCoreError) -> String {
-        guard !items.isEmpty else { throw invalid("No message was named.") }
+        guard !items.isEmpty else { throw invalid("The command names no message.") }
         return items.map { String($0.rawValue) }.joined(separator: ",")
     }
 
@@ -129,7 +129,7 @@ extension APICommand {
         }
         guard path.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }), path.utf8.last != 0x20 else {
             throw invalid(
-                "A path with a line break, another control character or a space at its end cannot be given to "
+                "A path with a line break, another control character or a final space cannot be passed to "
                     + "the SimpleX core.")
         }
         return path
@@ -146,7 +146,7 @@ extension APICommand {
     private static func link(_ link: String) throws(OfficialCoreError) -> String {
         guard !link.isEmpty, link.utf8.count <= 1 << 20,
             link.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F })
-        else { throw invalid("This is no link.") }
+        else { throw invalid("This is not a link.") }
         return link
     }
 

@@ -38,9 +38,9 @@ extension APIError {
         Meaning(["XFTP", "BLOCKED"], .file(.blocked), "The relay has blocked this file."),
         Meaning(["blocked"], .file(.blocked), "The relay has blocked this file."),
         Meaning(["XFTP", "QUOTA"], .file(.relayFull), "The relay has no room left for this file."),
-        Meaning(["XFTP", "SIZE"], .file(.damaged), "The relay has a part of another size than announced."),
+        Meaning(["XFTP", "SIZE"], .file(.damaged), "The relay has a part of an unexpected size."),
         Meaning(
-            ["XFTP", "DIGEST"], .file(.damaged), "A part of this file is not what its sender announced."),
+            ["XFTP", "DIGEST"], .file(.damaged), "A part of this file differs from its description."),
         Meaning(["XFTP", "CRYPTO"], .file(.damaged), "A part of this file could not be decrypted."),
         Meaning(["XFTP", "TIMEOUT"], .file(.timedOut), "The relay did not answer in time."),
         Meaning(
@@ -54,35 +54,36 @@ extension APIError {
         Meaning(
             ["FILE", "FILE_IO"], .storage,
             "The SimpleX core could not read or write its files; look at its disk and folders."),
-        Meaning(["invalidFileDescription"], .file(.damaged), "The description of this file makes no sense."),
+        Meaning(["invalidFileDescription"], .file(.damaged), "The description of this file is invalid."),
         Meaning(["relay", "host"], .file(.unreachable), "The relay of this file could not be reached."),
-        Meaning(["relay"], .file(.unreachable), "The relay of this file had a failure."),
+        Meaning(["relay"], .file(.unreachable), "The relay of this file failed."),
         Meaning(["BROKER", "TIMEOUT"], .file(.timedOut), "The server did not answer in time."),
-        Meaning(["BROKER", "HOST"], .file(.unreachable), "The server is not the one of its address."),
+        Meaning(
+            ["BROKER", "HOST"], .file(.unreachable), "The server's identity does not match its address."),
         Meaning(["BROKER"], .file(.unreachable), "The server could not be reached."),
         Meaning(["fallbackToSMPProhibited"], .file(.other), "The sender's way of sending is not allowed."),
         Meaning(["inlineFileProhibited"], .file(.other), "Files inside messages are switched off."),
-        Meaning(["fileRcvChunk"], .file(.damaged), "A part of this file did not arrive as announced."),
+        Meaning(["fileRcvChunk"], .file(.damaged), "A part of this file arrived damaged."),
 
         // Files in the core.
         Meaning(
             ["fileCancelled"], .file(.cancelledBySender), "This file was cancelled and cannot be received."),
         Meaning(
-            ["fileAlreadyReceiving"], .alreadyReceiving, "The SimpleX core receives this file already."),
+            ["fileAlreadyReceiving"], .alreadyReceiving, "The SimpleX core already receives this file."),
         Meaning(["fileCancel"], .invalidCommand, "This transfer is over and cannot be cancelled."),
-        Meaning(["fileAlreadyExists"], .nameTaken, "There is a file of this name already."),
+        Meaning(["fileAlreadyExists"], .nameTaken, "A file of this name already exists."),
         Meaning(["fileSize"], .tooLarge, "The file is larger than SimpleX sends: 1,073,741,824 bytes."),
         Meaning(["largeMsg"], .tooLarge, "The message is too long; give it a shorter caption."),
         Meaning(["fileNotReceived"], .noSuchFile, "This file was not received yet."),
         Meaning(
             ["error", "fileNotFound"], .noSuchFile,
-            "The SimpleX core cannot find the file that is to be sent; it must share its folders with ChatFS."
+            "The SimpleX core cannot find the file to send; it must share its folders with ChatFS."
         ),
         Meaning(
             ["fileRead"], .storage, "The SimpleX core could not read a file; it must share its folders."),
         Meaning(["fileWrite"], .storage, "The SimpleX core could not write a file; look at its disk."),
         Meaning(["fileSend"], .file(.other), "The SimpleX core could not send this file."),
-        Meaning(["fileInternal"], .internalError, "The SimpleX core failed with a file."),
+        Meaning(["fileInternal"], .internalError, "The SimpleX core could not process a file."),
         Meaning(["fileImageType"], .invalidCommand, "The SimpleX core does not send this type of image."),
         Meaning(["fileImageSize"], .tooLarge, "This image is too large to be sent as an image."),
 
@@ -92,7 +93,8 @@ extension APIError {
         Meaning(["contactDisabled"], .sendingRefused, "The connection to this contact is switched off."),
         Meaning(["connectionDisabled"], .sendingRefused, "The connection to this contact is switched off."),
         Meaning(["groupUserRole"], .sendingRefused, "Your role in this group does not let you do this."),
-        Meaning(["groupMemberNotActive"], .sendingRefused, "You are not a member of this group (any more)."),
+        Meaning(
+            ["groupMemberNotActive"], .sendingRefused, "You are not, or no longer, a member of this group."),
         Meaning(["groupNotJoined"], .sendingRefused, "You have not joined this group yet."),
         Meaning(["groupMemberUserRemoved"], .sendingRefused, "You were removed from this group."),
         Meaning(
@@ -112,22 +114,22 @@ extension APIError {
         // Links.
         Meaning(
             ["unsupportedConnReq"], .invalidCommand,
-            "The link is of a version of SimpleX that this core does not know."),
+            "This SimpleX core does not support the link's version."),
         Meaning(
             ["invalidConnReq"], .invalidCommand,
-            "This is no SimpleX link, or it was cut off when it was copied."),
+            "This is not a SimpleX link, or it was truncated when copied."),
 
         // Users and lifecycle of the core.
         Meaning(["noActiveUser"], .noSuchProfile, "The SimpleX database has no profile yet; make one."),
         Meaning(["userNotFound"], .noSuchProfile, "The SimpleX database has no such profile."),
         Meaning(
             ["differentActiveUser"], .noSuchProfile,
-            "Another profile was made the active one in the SimpleX core; mount again."),
+            "Another profile was activated in the SimpleX core; mount again."),
         Meaning(["chatNotStarted"], .internalError, "The SimpleX core is not started."),
         Meaning(["chatNotStopped"], .internalError, "The SimpleX core must be stopped for this."),
         Meaning(
             ["chatStoreChanged"], .internalError,
-            "The SimpleX core has another database since an import: it must be started again."),
+            "The SimpleX core has another database since an import: restart it."),
         Meaning(
             ["errorDatabase", "errorNotADatabase"], .storage,
             "The passphrase of the SimpleX database is wrong, or it is damaged."),
@@ -136,7 +138,7 @@ extension APIError {
         Meaning(["errorDatabase"], .storage, "The SimpleX core could not work with its database."),
         Meaning(
             ["errorStore", "dBBusyError"], .storage, "The SimpleX database is busy; another program uses it."),
-        Meaning(["errorStore"], .storage, "The SimpleX core does not find this in its database."),
+        Meaning(["errorStore"], .storage, "The SimpleX core did not find this in its database."),
         Meaning(
             ["commandError"], .invalidCommand, "The SimpleX core does not know this command or refuses it."),
         Meaning(["invalidJSON"], .invalidCommand, "The SimpleX core did not understand a command."),
@@ -170,14 +172,14 @@ extension APIError {
         if awaitsKeys {
             return ChatError(
                 .internalError,
-                "The SimpleX core sends nothing here for now: its user and the contact agree on new keys first, for "
-                    + "which each has to be online. Where that does not come to an end, 'chatfs contact renew' "
+                "The SimpleX core cannot send now: you and the contact must agree on new keys first, for "
+                    + "which both must be online. If that does not end, 'chatfs contact renew' "
                     + "sends the keys again.")
         }
         if isProhibited {
             return ChatError(
                 .internalError,
-                "The SimpleX core cannot do this with the connection at present: it is being made, ended or changed."
+                "The SimpleX core cannot do this now: the connection is being created, ended or changed."
             )
         }
         guard let meaning else {

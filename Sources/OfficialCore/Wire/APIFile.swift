@@ -71,7 +71,7 @@ extension FileStatus {
     init(api json: JSONValue) {
         func problem(_ key: StaticString) -> FileProblem {
             json[key].map { APIError($0).fileProblem }
-                ?? FileProblem(.other, "The SimpleX core gave this file up.")
+                ?? FileProblem(.other, "The SimpleX core gave up this file.")
         }
         switch json.type {
         case "sndStored": self = .sndStored
@@ -93,7 +93,7 @@ extension FileStatus {
         case "rcvWarning": self = .rcvWarning(problem("rcvFileError"))
         default:
             self = .rcvError(
-                FileProblem(.other, "The SimpleX core tells a state of this file that ChatFS does not know."))
+                FileProblem(.other, "The SimpleX core reports an unknown state of this file."))
         }
     }
 }

@@ -89,8 +89,8 @@ struct ConnectionMakingTests {
         }
         #expect(try await core.contact(of: core.accept("x#known"))?.reference == .direct(1))
         for (link, sentence) in [
-            ("x#own", "of this profile itself"), ("x#again", "has used the link already"),
-            ("nonsense", "no SimpleX link"), ("x#used", "used already"), ("x y", "no link"),
+            ("x#own", "belongs to this profile"), ("x#again", "has already used the link"),
+            ("nonsense", "not a SimpleX link"), ("x#used", "used already"), ("x y", "not a link"),
         ] {
             let error = await refusal { try await core.accept(link) }
             #expect(error?.code == .invalidCommand && error?.sentence.contains(sentence) == true, "\(link)")

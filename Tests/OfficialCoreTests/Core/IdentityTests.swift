@@ -56,7 +56,7 @@ struct IdentityTests {
         swap(stage)
         let before = stage.simplex.commands.count
         stage.transport.connect()
-        #expect(await eventually { problems.withLock { $0.contains { $0.contains("Another SimpleX") } } })
+        #expect(await eventually { problems.withLock { $0.contains { $0.contains("A different SimpleX") } } })
         // The other database's events are ignored too.
         stage.simplex.tellNew(ScriptedMessage(id: 7, chat: "@1", isSent: false, name: "theirs.txt"))
         await #expect(throws: ChatError.self) {
@@ -146,7 +146,7 @@ struct IdentityTests {
         #expect(stage.simplex.commands.dropFirst(before).allSatisfy(Self.isQuestion))
 
         isSilent.withLock { $0 = false }
-        #expect(await eventually { problems.withLock { $0.contains { $0.contains("Another SimpleX") } } })
+        #expect(await eventually { problems.withLock { $0.contains { $0.contains("A different SimpleX") } } })
         #expect(problems.withLock { $0.count } == 3, "lost, silent, another one")
 
         stage.transport.disconnect()

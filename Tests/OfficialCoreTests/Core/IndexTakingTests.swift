@@ -13,7 +13,7 @@ import Testing
 struct IndexTakingTests {
     private static let problem = FileProblem(
         .expired, "The relay no longer has this file: it has expired or was deleted.")
-    private static let passing = FileProblem(.other, "The SimpleX core gave this file up.")
+    private static let passing = FileProblem(.other, "The SimpleX core gave up this file.")
 
     /// The core's JSON and the status that it means without an index.
     private static let said: [(json: String, status: FileStatus)] = [

@@ -97,7 +97,7 @@ struct SessionTests {
         #expect(other.commands.suffix(2) == ["/_user 2", "/_start"])
         let foreign = await failure(Core(), settings(.attached, "bob"))
         #expect(foreign.error?.code == .noSuchProfile)
-        #expect(foreign.error?.sentence.contains("alice: switch there, or leave --profile out.") == true)
+        #expect(foreign.error?.sentence.contains("alice: switch there, or omit --profile.") == true)
         #expect(foreign.commands == ["/user", "/users"], "nothing is switched in it")
         let unknown = await failure(Core(), settings(.program, "carol"))
         #expect(unknown.error?.code == .noSuchProfile)

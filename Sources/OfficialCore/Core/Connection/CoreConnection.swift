@@ -97,7 +97,7 @@ final class CoreConnection: Sendable {
     func item(_ id: ItemID, in chat: APIChatReference) async throws(OfficialCoreError) -> APIItem? {
         do throws(OfficialCoreError) {
             guard case .chatPage(let page) = try await ask(.chatPage(chat, .around(id, count: 2))) else {
-                throw OfficialCoreError(.notUnderstood, "The SimpleX core gave no messages.")
+                throw OfficialCoreError(.notUnderstood, "The SimpleX core returned no messages.")
             }
             return page.items.first { $0.id == id }
         } catch {

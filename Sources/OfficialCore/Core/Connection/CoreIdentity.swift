@@ -41,8 +41,8 @@ final class CoreIdentity: Sendable {
 
     private static let another = OfficialCoreError(
         .otherDatabase,
-        "Another SimpleX database than before answers there, or its profile was made anew: "
-            + "use another --data, or bring the former one back.")
+        "A different SimpleX database answers there, or its profile was created again: "
+            + "use another --data, or restore the former database.")
 
     private func checkProfile(
         _ lane: TransportLane, _ connection: UInt64
@@ -52,7 +52,7 @@ final class CoreIdentity: Sendable {
         guard case .activeUser(let active) = answer, active.id == user else {
             throw OfficialCoreError(
                 .otherDatabase,
-                "Another profile is active on the phone than the one that is shown here: switch to it in SimpleX and "
+                "A different profile is active on the phone: switch to the profile shown here in SimpleX and "
                     + "connect again.")
         }
     }
@@ -75,7 +75,7 @@ final class CoreIdentity: Sendable {
             case .timeout:
                 throw OfficialCoreError(
                     .unidentified,
-                    "The SimpleX core does not answer the question which database it has; nothing is given to it "
+                    "The SimpleX core did not identify its database in time; ChatFS sends it no other command "
                         + "until it does.", cause: error)
             default: throw error
             }

@@ -77,7 +77,7 @@ final class CoreSuspension: Sendable {
             } catch {
                 state.withLock { $0.isSuspended = nil }
                 let change = isWanted ? "suspended" : "activated"
-                log.notice("the SimpleX core could not be \(change): \(error.sentence)")
+                log.notice("core not \(change): error=\(error.sentence)")
                 // The next connection retries it.
                 if error.code == .disconnected || error.code == .closed || attempt == Self.attempts { return }
                 guard (try? await Task.sleep(for: .seconds(1))) != nil else { return }
@@ -93,7 +93,7 @@ final class CoreSuspension: Sendable {
         state.withLock { $0.isSuspended = true }
         let timer = Task {
             guard (try? await Task.sleep(for: Self.grace * 2)) != nil else { return }
-            log.information("the SimpleX core did not say that it rests")
+            log.information("core suspension not confirmed")
             listener.release()
         }
         _ = await listener.acquire()

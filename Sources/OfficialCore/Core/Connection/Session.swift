@@ -90,7 +90,7 @@ enum Session {
             throw OfficialCoreError(
                 .noProfile,
                 "Another profile is active in the running program, \(active.displayName): "
-                    + "switch there, or leave --profile out.")
+                    + "switch there, or omit --profile.")
         }
         return FoundProfile(profile: wanted.profile, isActive: false)
     }

@@ -36,7 +36,7 @@ final class DatabaseWatch: Sendable {
             do throws(SystemError) {
                 return try FileWatch.shared().add(path, changed: changed)
             } catch {
-                log.information("the core's database cannot be watched: \(error.sentence)")
+                log.information("core database not watched: error=\(error.sentence)")
                 return nil
             }
         }
@@ -59,7 +59,7 @@ final class DatabaseWatch: Sendable {
             return state.missedChanges >= Self.maxMissedChanges
         }
         guard isWrong else { return }
-        log.notice("the core's database is not the file of that name here: it is compared by the clock")
+        log.notice("core database watch missed writes, comparing periodically")
         end()
     }
 

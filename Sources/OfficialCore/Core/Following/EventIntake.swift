@@ -56,7 +56,9 @@ final class EventIntake: Sendable {
             recent.note(chat)
             try change.removeChat(chat)
         case .errors(let errors):
-            for error in errors { log.information("the SimpleX core reports: \(error.chatError.sentence)") }
+            for error in errors {
+                log.information("core reported an error: error=\(error.chatError.sentence)")
+            }
             // The file was accepted before its description came, which names relays unknown to the core.
             return try errors.compactMap(\.refusedFile).filter { try change.tables.items.item(of: $0) != nil }
         case .rcvFileCancelled(_, nil), .sndFileCancelled(_, nil), .chatSuspended, .other: break

@@ -39,7 +39,7 @@ final class HistoryReader: Sendable {
                     case .failed: failures += 1
                     }
                 } catch {
-                    log.warning("the history cannot be read: \(error.sentence)")
+                    log.warning("history not read, retrying: error=\(error.sentence)")
                     failures += 1
                 }
                 if failures > 0, let delay = Self.retry.delay(beforeTry: failures + 1) {
@@ -84,10 +84,10 @@ final class HistoryReader: Sendable {
         let page: APIPage = walk.frontier.map { .before($0, count: pageSize) } ?? .last(pageSize)
         guard
             case .chatPage(let answer) = try await connection.askInBackground(.chatPage(walk.reference, page))
-        else { throw OfficialCoreError(.notUnderstood, "The SimpleX core gave no messages.") }
+        else { throw OfficialCoreError(.notUnderstood, "The SimpleX core returned no messages.") }
         if answer.items.isEmpty, answer.count > 0 {
             // This is not the end of the history, so older items are not removed.
-            log.notice("a page of the history is not understood: what is older is not looked for")
+            log.notice("history page not understood, older messages skipped")
             return .refused
         }
         do throws(ChatError) {
@@ -95,7 +95,7 @@ final class HistoryReader: Sendable {
                 try index.commit { change in try note(answer, of: walk, began, change) }
             }
         } catch {
-            log.warning("the history could not be noted: \(error.sentence)")
+            log.warning("history page not stored: error=\(error.sentence)")
             throw OfficialCoreError(.system, error.sentence, cause: error)
         }
         return .done

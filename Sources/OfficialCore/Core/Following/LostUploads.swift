@@ -39,7 +39,7 @@ final class LostUploads: Sendable {
 
     private static let problem = FileProblem(
         .other,
-        "The SimpleX core was interrupted at the end of the upload: the others see the message and can "
+        "The SimpleX core was interrupted at the end of the upload: recipients see the message but can "
             + "never read its file. 'chatfs retry' sends it in a new message and deletes this one.")
 
     init(_ connection: CoreConnection, _ index: IndexStore) {

@@ -139,7 +139,7 @@ final class Reconciliation: Sendable {
             if isPeriodic || !descriptions.isNetworkKnown { plan() }
         } catch {
             // Mostly a lost connection; a later comparison repeats it.
-            log.information("the chats could not be compared: \(error.sentence)")
+            log.information("chats not compared, retrying: error=\(error.sentence)")
             comparison.noteFailure()
             plan()
         }
@@ -150,7 +150,7 @@ final class Reconciliation: Sendable {
         let command = APICommand.chats(user: profile, count: Self.maxChats)
         let began = ContinuousClock.now
         guard case .chats(let infos) = try await ask(command) else {
-            throw ChatError(.internalError, "The SimpleX core gave no list of chats.")
+            throw ChatError(.internalError, "The SimpleX core returned no list of chats.")
         }
         let changed = try await blocking.run { [index, recent] in
             try index.commit { change in try Self.note(infos, change) { recent.contains($0, since: began) } }
@@ -232,7 +232,7 @@ final class Reconciliation: Sendable {
             try await takeProxy()
         } catch {
             // The next comparison asks again.
-            log.information("the core did not tell its network: \(error.sentence)")
+            log.information("core network settings not read: error=\(error.sentence)")
         }
     }
 
@@ -246,7 +246,7 @@ final class Reconciliation: Sendable {
             }
         } catch {
             guard error.refusal != nil else { throw error.chatError }
-            log.information("the core does not tell its network: \(error.sentence)")
+            log.information("core network settings not supported: error=\(error.sentence)")
             descriptions.note(hidesAddress: true, over: number)
         }
     }
@@ -260,7 +260,7 @@ final class Reconciliation: Sendable {
             }
         } catch {
             guard error.refusal != nil else { throw error.chatError }
-            log.information("the core does not tell its relays: \(error.sentence)")
+            log.information("core relays not read: error=\(error.sentence)")
         }
     }
 

@@ -61,7 +61,7 @@ final class Descriptions: Sendable {
     func fetchable(_ file: FileID) async throws(ChatError) -> String? {
         guard hasProxy || isNetworkKnown else {
             throw ChatError(
-                .file(.unreachable), "The SimpleX core has not said yet whether it hides the user's address.")
+                .file(.unreachable), "The SimpleX core has not reported its network settings yet; try again.")
         }
         // Checked again at the end, because the core may have restarted meanwhile.
         guard mayFetch, let text = try await description(of: file), await mayBeFetched(text), mayFetch else {

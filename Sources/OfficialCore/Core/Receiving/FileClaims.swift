@@ -60,7 +60,7 @@ final class FileClaims: Sendable {
         _ file: FileID, staged: FileSourceLocation
     ) async throws(ChatError) -> FileSourceLocation {
         if let kept = try await blocking.run({ [self] in try keep(file, staged) }) { return kept }
-        await blocking.attempt("remove a copy that nobody needs") { removeFile(staged.path) }
+        await blocking.attempt("remove an unneeded copy") { removeFile(staged.path) }
         guard let location = try await location(of: file) else {
             throw ChatError(.noSuchFile, "The SimpleX core has not received this file yet.")
         }

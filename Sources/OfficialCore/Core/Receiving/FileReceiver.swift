@@ -60,10 +60,10 @@ final class FileReceiver: Sendable {
         do throws(ChatError) {
             try await receive(file, approved: false)
         } catch {
-            log.information("a small file was not received at arrival: \(error.sentence)")
+            log.information("file not received at arrival: error=\(error.sentence)")
             guard error.code == .file(.notApproved) else { return }
             let problem = FileProblem(.notApproved, error.sentence)
-            await blocking.attempt("note why a file waits") { [index] in
+            await blocking.attempt("record why a file waits") { [index] in
                 try index.commit { change in
                     try change.setStatus(.rcvAborted(problem), of: file) { .chatItemUpdated($0) }
                 }
@@ -79,7 +79,7 @@ final class FileReceiver: Sendable {
             }
             for file in files { await receiveAtArrival(file) }
         } catch {
-            log.warning("files of approved relays could not be received: \(error.sentence)")
+            log.warning("files of approved relays not received: error=\(error.sentence)")
         }
     }
 
@@ -112,7 +112,7 @@ final class FileReceiver: Sendable {
     private func unknownRelays() async -> OfficialCoreSettings.UnknownRelays {
         if let told = settings.unknownRelays { return told }
         // An unreadable policy permits nothing.
-        return await blocking.attempt("read which relays may be contacted") { [trust] in
+        return await blocking.attempt("read the relay policy") { [trust] in
             try trust.policy() ?? .ask
         } ?? .ask
     }
@@ -150,7 +150,7 @@ final class FileReceiver: Sendable {
         guard phone.receiveLimit > 0 else {
             throw ChatError(
                 .file(.notApproved),
-                "This file is not on the phone yet, and this mount has the phone receive nothing (--policy phone-only)."
+                "This file is not on the phone, and this mount does not let the phone receive files (--policy phone-only)."
             )
         }
         guard size <= phone.receiveLimit else {
@@ -177,11 +177,11 @@ final class FileReceiver: Sendable {
         case .rcvFileAccepted(let item):
             // Events use another connection, so a small file may be complete before this answer.
             if recent.contains(item.id, since: began) { return }
-            await blocking.attempt("note that a file is received") { [index] in
+            await blocking.attempt("record that a file is received") { [index] in
                 try index.commit { change in try change.take(item, .look) { .rcvFileAccepted($0) } }
             }
         case .rcvFileAcceptedSndCancelled:
-            await blocking.attempt("note that a file was cancelled") { [index] in
+            await blocking.attempt("record that a file was cancelled") { [index] in
                 try index.commit { change in
                     try change.setStatus(.rcvCancelled, of: file) { .rcvFileSndCancelled($0) }
                 }

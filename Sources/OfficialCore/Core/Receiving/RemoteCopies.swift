@@ -72,7 +72,7 @@ final class RemoteCopies: Sendable {
             arguments = try await remote.fetch(
                 number, size: described.size, from: source, into: target, progress: progress)
         } catch {
-            await blocking.attempt("remove a file that did not come as a whole") { removeFile(path) }
+            await blocking.attempt("remove an incomplete file") { removeFile(path) }
             throw error.chatError
         }
         return try await blocking.run { [index, staging] in
@@ -92,7 +92,7 @@ final class RemoteCopies: Sendable {
         guard try await drop(file) else { return }
         throw ChatError(
             .file(.unreachable),
-            "The copy of this file was damaged; opening it again gets it from the phone once more.")
+            "The copy of this file was damaged; open it again to fetch it from the phone.")
     }
 
     /// - Returns: True if there was a copy.

@@ -138,7 +138,7 @@ final class MessageSender: Sendable {
                 message.id, size: message.size, in: chat, folder: folder, run: run)
             return try change.tables.sends.send(of: message.id)
         }
-        guard let begun else { throw ChatError(.internalError, "A send could not be noted.") }
+        guard let begun else { throw ChatError(.internalError, "The send could not be recorded.") }
         return begun
     }
 
@@ -149,7 +149,7 @@ final class MessageSender: Sendable {
         let response = try await connection.ask(
             Self.command(message, staged, chat, isStored: remote != nil), timeout: .seconds(120))
         guard case .newChatItems(let items) = response, let item = items.first else {
-            throw OfficialCoreError(.notUnderstood, "The SimpleX core gave no message back.")
+            throw OfficialCoreError(.notUnderstood, "The SimpleX core returned no message.")
         }
         return item
     }
@@ -200,7 +200,7 @@ final class MessageSender: Sendable {
             return try await note(item, as: message)
         } catch {
             throw ChatError(
-                .sendingUndecided, "The file was sent, but that could not be noted: \(error.sentence)",
+                .sendingUndecided, "The file was sent, but that could not be recorded: \(error.sentence)",
                 cause: error)
         }
     }

@@ -192,13 +192,14 @@ struct SendSearch: Sendable {
     /// The search was as complete as possible, but the core may have the message.
     static let unsure = ChatError(
         .sendingUnsure,
-        "The connection to the SimpleX core broke while this file was being sent; it cannot be known "
-            + "whether it was. Look into the chat; 'chatfs retry' sends it again.")
+        "The connection to the SimpleX core broke during the send, so the file may or may not "
+            + "have been sent. Check the chat; 'chatfs retry' sends it again.")
 
     /// The search was not possible; the core may have the message.
     static func undecided(_ error: any DescribedError) -> ChatError {
         ChatError(
             .sendingUndecided,
-            "It is not known yet whether the SimpleX core sent this file: \(error.sentence)", cause: error)
+            "ChatFS does not know yet whether the SimpleX core sent this file: \(error.sentence)",
+            cause: error)
     }
 }

@@ -102,11 +102,11 @@ struct StagingFolder: Sendable {
         let parent = try OpenFile(target.parentPath, flags: O_RDONLY | O_DIRECTORY)
         if rename(source, target) != 0 {
             guard errno == EXDEV else {
-                throw SystemError(code: errno, operation: "take in what an archive brought")
+                throw SystemError(code: errno, operation: "move a file from an archive")
             }
             let unfinished = "\(target.parentPath)/.\(target.lastPathName ?? "").new"
             try copy(source, to: unfinished)
-            try check("take in what an archive brought") { rename(unfinished, target) }
+            try check("move a file from an archive") { rename(unfinished, target) }
             try parent.synchronise()
             unlink(source)
         }

@@ -47,7 +47,7 @@ struct TextSender: Sendable {
         }
         recent.note([item.id])
         // If this cannot be recorded, a repetition reports that the outcome is unknown.
-        await blocking.attempt("note that a text was sent") { [index] in
+        await blocking.attempt("record that a text was sent") { [index] in
             try index.commit(durably: true) { try $0.tables.sends.end(text.id, as: item.id) }
         }
     }
@@ -64,13 +64,13 @@ struct TextSender: Sendable {
             }
         let response = try await connection.ask(command, timeout: .seconds(120))
         guard case .newChatItems(let items) = response, let item = items.first else {
-            throw OfficialCoreError(.notUnderstood, "The SimpleX core gave no message back.")
+            throw OfficialCoreError(.notUnderstood, "The SimpleX core returned no message.")
         }
         return item
     }
 
     private static let unsure = ChatError(
         .sendingUnsure,
-        "The connection to the SimpleX core broke while this text was being sent; it cannot be known whether it "
-            + "was. Look into the chat.")
+        "The connection to the SimpleX core broke during the send, so the text may or may not have been sent. "
+            + "Check the chat.")
 }

@@ -60,7 +60,7 @@ final class FetchedFile: BodySink {
     }
 
     private static let wrongSize = CryptographyError(
-        .tooShort, "The phone's file has another size than its message says.")
+        .tooShort, "The size of the phone's file differs from its message.")
 }
 
 /// Reads a CryptoFile for the phone, unchanged or decrypted.
@@ -96,7 +96,7 @@ final class StoredFile: BodySource {
         while offset < UInt64(length) {
             let count = try buffer.withUnsafeMutableBytes { try read(into: $0, at: offset) }
             guard count > 0 else {
-                throw CryptographyError(.tooShort, "A file that is sent became shorter.")
+                throw CryptographyError(.tooShort, "The file became shorter while it was being sent.")
             }
             buffer.withUnsafeBytes { digest.update(UnsafeRawBufferPointer(rebasing: $0[..<count])) }
             offset += UInt64(count)
@@ -109,7 +109,9 @@ final class StoredFile: BodySource {
         let left = UInt64(length) - start
         let part = UnsafeMutableRawBufferPointer(rebasing: buffer[..<Int(min(UInt64(buffer.count), left))])
         let count = try read(into: part, at: start)
-        guard count > 0 else { throw CryptographyError(.tooShort, "A file that is sent became shorter.") }
+        guard count > 0 else {
+            throw CryptographyError(.tooShort, "The file became shorter while it was being sent.")
+        }
         position.withLock { $0 += UInt64(count) }
         return count
     }

@@ -97,7 +97,7 @@ enum PhoneErrors {
         case .refusal(let json): OfficialCoreError(refusal: APIError(json))
         case .failure(.unknownRequest): OfficialCoreError(refusal: unknownCommand)
         case .failure(.damagedFile):
-            OfficialCoreError(.notUnderstood, "A file did not reach the phone as it was sent.")
+            OfficialCoreError(.notUnderstood, "A file was damaged on its way to the phone.")
         default: OfficialCoreError(.notUnderstood, "The phone could not carry out a request.")
         }
     }

@@ -47,7 +47,7 @@ final class PhoneLane: Sendable {
             }
             guard isUnsent else { throw error }
             throw OfficialCoreError(
-                .disconnected, "The phone did not get to a command in time; nothing of it was sent.",
+                .disconnected, "The phone did not answer earlier commands in time; this one was not sent.",
                 cause: error)
         }
     }

@@ -106,7 +106,7 @@ struct PhoneWaiting: Sendable {
         do {
             try await listener.announce(every: settings.announceInterval)
         } catch {
-            log.information("this computer is not announced to the phone: \(sentence(of: error))")
+            log.information("announcement to the phone failed: error=\(sentence(of: error))")
         }
     }
 
