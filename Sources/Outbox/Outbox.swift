@@ -300,7 +300,7 @@ public final class Outbox: Sendable {
                 await ThreadPool.shared.run { self.forget(draft) }
                 context.changes.send(.removed(draft))
             } catch {
-                context.log.warning("a sent file is announced at the next start: \(error.sentence)")
+                context.log.warning("sent file not reported before the next start: error=\(error.sentence)")
             }
         }
     }
@@ -310,7 +310,7 @@ public final class Outbox: Sendable {
             try acknowledge(draft)
         } catch {
             context.log.warning(
-                "could not forget a file whose message is gone: \(sentenceWithCauses(of: error))")
+                "draft of a deleted message not removed: error=\(sentenceWithCauses(of: error))")
         }
     }
 
@@ -323,7 +323,8 @@ public final class Outbox: Sendable {
             do {
                 try removeIfAged(draft)
             } catch {
-                context.log.warning("a draft that was left alone stays for another hour: \(error.sentence)")
+                context.log.warning(
+                    "untouched draft not expired, retrying in an hour: error=\(error.sentence)")
             }
         }
         clock.call(after: Uptime.interval) { [weak self] in
@@ -337,7 +338,7 @@ public final class Outbox: Sendable {
             try context.journal.save(uptime: context.uptime.countUp())
         } catch {
             // On an error, drafts expire a little later.
-            context.log.notice("the age of drafts could not be noted: \(Base.sentence(of: error))")
+            context.log.notice("age of drafts not saved: error=\(Base.sentence(of: error))")
         }
     }
 

@@ -151,7 +151,7 @@ final class DeliveryWorker: Sendable {
 
     private func take(_ refusal: DeliveryRefusal, of draft: Draft) async {
         // The name is logged at debug level only; 'chatfs status' has it.
-        context.log.warning("a file was not sent into \(draft.chat): \(refusal.sentence)")
+        context.log.warning("file not sent: chat=\(draft.chat) error=\(refusal.sentence)")
         await refuse(refusal, draft)
     }
 
@@ -173,7 +173,7 @@ final class DeliveryWorker: Sendable {
                 await noteTakenBack(draft)
             }
         } catch {
-            context.log.notice("it is not known whether a removed file was sent: \(error.sentence)")
+            context.log.notice("item of a removed file not looked up: error=\(error.sentence)")
             await endTakingBack(draft, after: error)
         }
     }
@@ -182,13 +182,13 @@ final class DeliveryWorker: Sendable {
         do throws(ChatError) {
             if let file = item.file { try await core.cancelFile(file.id) }
         } catch {
-            context.log.notice("a removed file could not be cancelled: \(error.sentence)")
+            context.log.notice("transfer of a removed file not cancelled: error=\(error.sentence)")
         }
         do throws(ChatError) {
             try await core.deleteItems([item.id], in: item.chat, mode: .broadcast)
             await noteTakenBack(draft)
         } catch {
-            context.log.notice("the message of a removed file could not be deleted: \(error.sentence)")
+            context.log.notice("message of a removed file not deleted: error=\(error.sentence)")
             await endTakingBack(draft, after: error)
         }
     }

@@ -294,7 +294,7 @@ public final class Draft: Sendable {
         do {
             try context.spool.mark(spool, !isRight)
         } catch {
-            context.log.error("the row of a draft is wrong, and nothing says so: \(error.sentence)")
+            context.log.error("wrong draft row not marked: error=\(error.sentence)")
         }
     }
 
@@ -345,7 +345,7 @@ public final class Draft: Sendable {
         do {
             return try handleLocked(event)
         } catch {
-            context.log.error("a draft could not go on: \(sentenceWithCauses(of: error))")
+            context.log.error("draft event failed: error=\(sentenceWithCauses(of: error))")
             return .none
         }
     }

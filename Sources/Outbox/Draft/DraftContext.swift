@@ -92,7 +92,7 @@ final class DraftContext: Sendable {
         } catch {
             if isRequired { throw OutboxError(beneath: error) }
             // The row matters only after a crash.
-            log.warning("a change of a draft could not be noted: \(Base.sentence(of: error))")
+            log.warning("draft row not written: error=\(Base.sentence(of: error))")
             for one in prepared {
                 if case .saveOrMark = one.transition.row { one.draft.noteRow(isRight: false) }
             }

@@ -51,7 +51,7 @@ struct JournalReplay {
             return .success(0)
         } catch {
             let error = OutboxError(beneath: error)
-            context.log.warning("an unfinished draft cannot be read at present: \(error.sentence)")
+            context.log.warning("unfinished draft not readable: error=\(error.sentence)")
             return .failure(error)
         }
     }

@@ -142,7 +142,7 @@ struct StagingPass: Sendable {
         do {
             try draft.synchronise()
         } catch {
-            context.log.notice("a local draft is not safe against a power cut: \(error.sentence)")
+            context.log.notice("local draft not synchronised: error=\(error.sentence)")
         }
     }
 }
