@@ -31,9 +31,6 @@ enum HTTP2Callbacks {
         nghttp2_session_callbacks_set_on_stream_close_callback(callbacks) { _, stream, code, context in
             session(context).closed(stream: stream, error: code)
         }
-        nghttp2_session_callbacks_set_on_frame_not_send_callback(callbacks) { _, frame, _, context in
-            session(context).notSent(frame!.pointee)
-        }
         nghttp2_session_callbacks_set_before_frame_send_callback(callbacks) { _, frame, context in
             session(context).willSend(frame!.pointee)
         }

@@ -79,15 +79,6 @@ extension HTTP2Session {
         }
     }
 
-    /// Ends a request that could not start because the peer is going away. The stream of an unsent answer is already
-    /// closed.
-    func notSent(_ frame: nghttp2_frame) -> Int32 {
-        guard UInt32(frame.hd.type) == NGHTTP2_HEADERS.rawValue,
-            frame.headers.cat == NGHTTP2_HCAT_REQUEST
-        else { return 0 }
-        return closed(stream: frame.hd.stream_id, error: NGHTTP2_REFUSED_STREAM.rawValue)
-    }
-
     func closed(stream: Int32, error: UInt32) -> Int32 {
         outgoing[stream] = nil
         events.streamClosed(stream: stream, error: error)
