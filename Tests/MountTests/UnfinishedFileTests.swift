@@ -48,11 +48,26 @@ struct UnfinishedFileTests {
         h = http.server.ThreadingHTTPServer(('127.0.0.1', 0), H); print(h.server_port, flush=True); h.serve_forever()
         """
 
+    /// Shell functions that end a program when its file has bytes, as a terminal does: the whole process group, and with
+    /// signals that the shell would have set to ignored.
+    private static let functions = """
+        begin() { exec 3<&0; setsid env --default-signal "$@" <&3 & }
+        written() {
+            until find "$FOLDER" -maxdepth 1 -name "$1" -size +0 | grep -q . || ! kill -0 $!; do sleep 0.1; done
+            sleep 0.3
+        }
+        end() { kill -s "$1" -- "$2"; wait $!; : > "$DONE"; }
+        interrupt() { pattern=$1; shift; begin "$@"; written "$pattern"; end INT -$!; }
+        hold() { until [ -e "$DONE" ]; do sleep 0.1; done; }
+
+        """
+
     private static let deeds: [Deed] = [
         Deed(
-            "ended by a signal after closing", ["dd", "timeout"],
-            "(head -c 300000 /dev/zero; sleep 3) | timeout -s INT 0.5 dd of=\"$FOLDER/dd.img\" bs=4k",
-            ["dd.img"],
+            "ended by a signal after closing", ["dd"],
+            """
+            (head -c 300000 /dev/zero; hold) | interrupt dd.img dd of="$FOLDER/dd.img" bs=4k
+            """, ["dd.img"],
             says: "dd was ended by SIGINT", "dd was interrupted"),
         Deed(
             "ended by a signal after closing", ["python3"],
@@ -67,13 +82,14 @@ struct UnfinishedFileTests {
             ["broken.bin"],
             says: "curl ended with the error status 18"),
         Deed(
-            "ended with an error", ["pv", "timeout"],
-            "timeout -s INT 0.5 pv -q -L 50k \"$SOURCE/big\" > \"$FOLDER/pv.bin\"", ["pv.bin"],
+            "ended with an error", ["pv"],
+            "interrupt pv.bin sh -c 'exec pv -q -L 50k \"$SOURCE/big\" > \"$FOLDER/pv.bin\"'", ["pv.bin"],
             says: "pv ended with the error status", "was killed"),
         Deed(
-            "ended with an error", ["pigz", "timeout"],
-            "(head -c 3000000 /dev/urandom; sleep 3) | timeout -s INT 0.5 pigz -b 128 > \"$FOLDER/pigz.gz\"",
-            ["pigz.gz"],
+            "ended with an error", ["pigz"],
+            """
+            (head -c 3000000 /dev/urandom; hold) | interrupt pigz.gz sh -c 'exec pigz -b 128 > "$FOLDER/pigz.gz"'
+            """, ["pigz.gz"],
             says: "pigz ended with the error status", "was killed"),
         Deed(
             "ended with an error", ["python3"],
@@ -87,31 +103,41 @@ struct UnfinishedFileTests {
             "cd \"$FOLDER\" && wget -q -t 2 -w 0 \"$URL/broken.iso\"", ["broken.iso"],
             says: "wget ended with the error status"),
         Deed(
-            "signal being handled", ["rsync", "timeout"],
-            "timeout -s INT 0.7 rsync --partial --bwlimit=100 \"$SOURCE/big\" \"$FOLDER/rsync.bin\"",
-            ["rsync.bin"],
+            "signal being handled", ["rsync"],
+            """
+            interrupt '.rsync.bin.*' rsync --partial --bwlimit=100 "$SOURCE/big" "$FOLDER/rsync.bin"
+            """, ["rsync.bin"],
             says: "rsync ended with the error status", "rsync was interrupted", "was killed"),
         Deed(
-            "signal being handled", ["rsync", "timeout"],
-            "timeout -s TERM 0.7 rsync --inplace --bwlimit=100 \"$SOURCE/big\" \"$FOLDER/inplace.bin\"",
-            ["inplace.bin"],
+            "signal being handled", ["rsync"],
+            """
+            begin rsync --inplace --bwlimit=100 "$SOURCE/big" "$FOLDER/inplace.bin"
+            written inplace.bin
+            end TERM -$!
+            """, ["inplace.bin"],
             says: "rsync ended with the error status", "rsync was interrupted", "was killed"),
         Deed(
-            "server lost its client", ["sftp", "/usr/lib/openssh/sftp-server", "timeout"],
+            "server lost its client", ["sftp", "/usr/lib/openssh/sftp-server"],
             """
             printf 'put %s %s\\n' "$SOURCE/large" "$FOLDER/sftp.bin" > "$SOURCE/../batch"
-            (cat "$SOURCE/../batch"; sleep 4) | timeout --foreground -s KILL 2.5 sftp -q -l 8000 -D /usr/lib/openssh/sftp-server
+            (cat "$SOURCE/../batch"; hold) | {
+                begin sftp -q -l 8000 -D /usr/lib/openssh/sftp-server
+                written sftp.bin
+                end KILL $!
+            }
             """, ["sftp.bin"], says: "sftp-server ended before it had closed this file",
             "sftp-server ended with the error status", "sftp-server was ended by", "was killed"),
         Deed(
-            "download with a state file", ["axel", "timeout"],
-            "cd \"$FOLDER\" && timeout -s INT 1 axel -q -n 2 \"$URL/slow-axel.bin\"",
+            "download with a state file", ["axel"],
+            "cd \"$FOLDER\" && interrupt slow-axel.bin axel -q -n 2 \"$URL/slow-axel.bin\"",
             ["slow-axel.bin", "slow-axel.bin.st"],
             says: "download is not complete", "keeps its notes"),
         Deed(
-            "download with a state file", ["aria2c", "timeout"],
-            "cd \"$FOLDER\" && timeout -s INT 1.5 aria2c -q -s 1 --file-allocation=none \"$URL/slow-aria.bin\"",
-            ["slow-aria.bin"], says: "download is not complete", "was killed"),
+            "download with a state file", ["aria2c"],
+            """
+            cd "$FOLDER"
+            interrupt slow-aria.bin aria2c -q -s 1 --file-allocation=none --disk-cache=0 "$URL/slow-aria.bin"
+            """, ["slow-aria.bin"], says: "download is not complete", "was killed"),
         Deed(
             "rename refused", ["python3"],
             """
@@ -175,11 +201,12 @@ struct UnfinishedFileTests {
             }
             return missing.isEmpty
         }
-        for deed in deeds {
+        for (number, deed) in deeds.enumerated() {
             _ = try await Shell.script(
-                deed.line,
+                Self.functions + deed.line,
                 environment: [
                     "SOURCE": mounts.source, "FOLDER": mounts.toBob, "URL": "http://127.0.0.1:\(port)",
+                    "DONE": mounts.folder.path("done \(number)"),
                 ], limit: .seconds(60))
         }
         try await mounts.waitForArrival(of: deeds.filter { $0.words.isEmpty }.flatMap(\.names))
