@@ -49,6 +49,12 @@ class Rows(unittest.TestCase):
                           "Bob invites you into the group club", "ada at /m"])
         self.assertEqual(found[1].actions[0].command, ("accept", "3"))
 
+    def test_the_home_folder_is_short(self):
+        place = {"problem": "dead", "mountpoint": os.path.join(os.environ.setdefault("HOME", "/home/ada"), "Chats")}
+        self.assertEqual(panel.rows([place], [], "")[0].title, "~/Chats")
+        self.assertEqual(panel.rows([place], [], "")[0].actions[0].command, ("unmount", place["mountpoint"]))
+        self.assertEqual(panel.short(os.environ["HOME"] + "s/Chats"), os.environ["HOME"] + "s/Chats")
+
     def test_dead_mounts_can_be_taken_away(self):
         row = panel.rows([{"mountpoint": "/m", "problem": "dead"}], [], "")[0]
         self.assertEqual(row.actions[0].command, ("unmount", "/m"))
@@ -63,6 +69,28 @@ class Rows(unittest.TestCase):
     def test_sizes_are_rounded_as_by_the_commands(self):
         for count, text in ((0, "0 B"), (999, "999 B"), (1000, "1.0 kB"), (999_600, "1.0 MB"), (123_456_789, "123 MB")):
             self.assertEqual(panel.size(count), text)
+
+
+class Commands(unittest.TestCase):
+    """With a program that answers as 'chatfs' does."""
+
+    def collected(self, profiles, keys):
+        with tempfile.TemporaryDirectory() as folder:
+            program = folder + "/chatfs"
+            with open(program, "w") as file:
+                file.write(f"#!/bin/sh\ncase $1 in status) echo '[]' ;; profile) {profiles} ;; key) {keys} ;; esac\n")
+            os.chmod(program, 0o700)
+            return [row.title for row in panel.collect(program)[0]]
+
+    def test_locked_data_can_be_unlocked(self):
+        fails = "echo 'chatfs: The data is encrypted.' >&2; exit 1"
+        keys = 'echo \'{"encrypted":true,"path":"/d","ways":[{"kind":"passphrase"}]}\''
+        self.assertEqual(self.collected(fails, keys), ["Your chats are locked"])
+        self.assertEqual(self.collected("echo ada", keys), ["Nothing is mounted"])
+
+    def test_other_failures_are_no_lock(self):
+        self.assertEqual(self.collected("exit 1", 'echo \'{"encrypted":false}\''), ["Nothing is mounted"])
+        self.assertEqual(self.collected("exit 1", "exit 1"), ["Nothing is mounted"])
 
 
 class Socket(unittest.TestCase):

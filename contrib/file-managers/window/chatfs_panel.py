@@ -1,6 +1,7 @@
 """What the window of ChatFS shows and does, without a toolkit: rows made of what commands and mounts say."""
 
 import json
+import os
 import socket
 import subprocess
 from typing import NamedTuple
@@ -50,13 +51,19 @@ def totals(transfers):
     return f"{files(len(moving))} on the way, {size(done)} of {size(whole)}"
 
 
+def short(path):
+    """As the user writes it: '~/Chats'."""
+    home = os.environ.get("HOME", "").rstrip("/")
+    return "~" + path.removeprefix(home) if home and path.startswith(home + "/") else path
+
+
 def mount_rows(status):
     """Of one object of 'chatfs status --json'."""
     place = status["mountpoint"]
     if "problem" in status:
         actions = (Action("Take Away", ("unmount", place)),) if status["problem"] == "dead" else ()
         words = {"dead": "Its process has ended", "silent": "It does not answer"}
-        return [Row(place, words.get(status["problem"], "It cannot be asked"), actions)]
+        return [Row(short(place), words.get(status["problem"], "It cannot be asked"), actions)]
     transfers = status.get("transfers", [])
     detail = status.get("coreProblem") or totals(transfers)
     if status.get("suspended") == "user":
@@ -64,7 +71,7 @@ def mount_rows(status):
         actions = (Action("Resume", ("resume", place)),)
     else:
         actions = (Action("Unmount", ("unmount", place)),)
-    rows = [Row(f"{status['profile']} at {place}", detail, actions)]
+    rows = [Row(f"{status['profile']} at {short(place)}", detail, actions)]
     stopped = [transfer for transfer in transfers if transfer["state"] not in MOVING]
     for transfer in stopped[:MOST]:
         rows.append(Row(transfer["path"], transfer.get("error") or transfer["state"],
@@ -149,6 +156,23 @@ def watch(path, happened):
     happened()
 
 
+def locked(program):
+    """Why the data is locked; empty if it is not, or if there is none."""
+    code, _, complaint = run(program, ["profile", "list"])
+    if code == 0:
+        return ""
+    # Other failures have the same code.
+    _, output, _ = run(program, ["key", "status", "--json"])
+    try:
+        status = json.loads(output.partition("\n")[0])
+    except ValueError:
+        return ""
+    if not status.get("encrypted"):
+        return ""
+    ways = [way.get("kind") for way in status.get("ways", [])]
+    return "Your passphrase for ChatFS opens them" if "passphrase" in ways else complaint
+
+
 def collect(program):
     """What there is at this moment: rows, and the sockets of all mounts."""
     _, output, _ = run(program, ["status", "--json"])
@@ -156,8 +180,7 @@ def collect(program):
         statuses = json.loads(output) if output.strip() else []
     except ValueError:
         statuses = []
-    code, _, complaint = run(program, ["profile", "list"])
-    lock_words = complaint if code not in (0, 1) else ""
+    lock_words = locked(program)
     requests = []
     for status in statuses:
         if "problem" not in status:
