@@ -49,6 +49,11 @@ class Rows(unittest.TestCase):
                           "Bob invites you into the group club", "ada at /m"])
         self.assertEqual(found[1].actions[0].command, ("accept", "3"))
 
+    def test_complaints_name_no_command_lines(self):
+        self.assertEqual(panel.plain("It is locked. Unlock it with --passphrase-fd."), "It is locked.")
+        self.assertEqual(panel.plain("It is full: 'chatfs doctor' helps. Free some."), "It is full. Free some.")
+        self.assertEqual(panel.plain("Try chatfs unlock."), "Try chatfs unlock.")
+
     def test_the_home_folder_is_short(self):
         place = {"problem": "dead", "mountpoint": os.path.join(os.environ.setdefault("HOME", "/home/ada"), "Chats")}
         self.assertEqual(panel.rows([place], [], "")[0].title, "~/Chats")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import socket
 import subprocess
 from typing import NamedTuple
@@ -11,6 +12,8 @@ LIMIT = 1 << 20
 PATIENCE = 20
 # Files that stopped which are shown of a mount.
 MOST = 20
+# Commands are no remedy in a window.
+COMMAND = re.compile(r"(^|[\s'])(--[a-z]|chatfs [a-z])")
 MOVING = ("queued", "sending", "receiving")
 
 
@@ -51,6 +54,18 @@ def totals(transfers):
     return f"{files(len(moving))} on the way, {size(done)} of {size(whole)}"
 
 
+def plain(text):
+    """Without hints about command lines, which do not help in a window, unless nothing else is said."""
+    kept = []
+    for sentence in re.split(r"(?<=[.!?]) ", text):
+        command = COMMAND.search(sentence)
+        if not command:
+            kept.append(sentence)
+        elif ": " in sentence[:command.start() + 1]:
+            kept.append(sentence[:command.start() + 1].rpartition(": ")[0] + ".")
+    return " ".join(kept) or text
+
+
 def short(path):
     """As the user writes it: '~/Chats'."""
     home = os.environ.get("HOME", "").rstrip("/")
@@ -74,7 +89,7 @@ def mount_rows(status):
     rows = [Row(f"{status['profile']} at {short(place)}", detail, actions)]
     stopped = [transfer for transfer in transfers if transfer["state"] not in MOVING]
     for transfer in stopped[:MOST]:
-        rows.append(Row(transfer["path"], transfer.get("error") or transfer["state"],
+        rows.append(Row(transfer["path"], plain(transfer.get("error") or transfer["state"]),
                         transfer_actions(transfer, status.get("programSocket", ""))))
     if len(stopped) > MOST:
         rows.append(Row(f"{files(len(stopped) - MOST)} more", "They stopped too"))
@@ -122,7 +137,7 @@ def run(program, arguments, given=""):
     except (OSError, subprocess.TimeoutExpired) as error:
         return 1, "", str(error)
     complaint = done.stderr.strip().splitlines()[-1:] or [""]
-    return done.returncode, done.stdout, complaint[0].removeprefix("chatfs: ")
+    return done.returncode, done.stdout, plain(complaint[0].removeprefix("chatfs: "))
 
 
 def ask(path, method, members):
