@@ -17,9 +17,9 @@ import CommandLineKit
 ///
 /// Each key of a mount is the long name of an option of `chatfs mount`. A later place wins: `[mount]`,
 /// `[mounts.NAME]`, the command line.
-public struct Configuration: Sendable {
+public struct Configuration: Sendable, Equatable {
     /// A mount with a name.
-    public struct Mount: Sendable {
+    public struct Mount: Sendable, Equatable {
         public var name: String
         /// Absolute.
         public var mountpoint: String

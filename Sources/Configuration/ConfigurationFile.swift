@@ -44,6 +44,11 @@ public struct ConfigurationFile: Sendable {
         bytes += Array(text.utf8)
         _ = try reader.read(bytes)
         try createIfMissing(example: "")
+        try replace(with: bytes)
+    }
+
+    /// Replaces the file. A reader sees the old file or the new one.
+    func replace(with bytes: [UInt8]) throws(ConfigurationError) {
         do throws(SystemError) {
             try PrivateFolder.write(
                 bytes, to: path.lastPathName ?? path, in: OpenFile(path.parentPath, flags: O_RDONLY))
@@ -72,7 +77,7 @@ public struct ConfigurationFile: Sendable {
         }
     }
 
-    private func contents() throws(ConfigurationError) -> [UInt8]? {
+    func contents() throws(ConfigurationError) -> [UInt8]? {
         let (file, status): (OpenFile, stat)
         do throws(SystemError) {
             file = try OpenFile(path, flags: O_RDONLY | O_NONBLOCK)

@@ -115,12 +115,12 @@ struct CallerTests {
             return nil
         }
         for identify in [{ @Sendable _ in nil }, stuck] {
-            let check = CallerCheck(CallerPolicy(), identify: identify)
+            let check = CallerCheck(MountPermissions(), identify: identify)
             #expect(await check.access(of: 1) == .full)
             #expect(check.counts == [:])
         }
         isStuck.withLock { $0 = false }
-        let check = CallerCheck(CallerPolicy()) { _ in Caller(executable: "tumblerd") }
+        let check = CallerCheck(MountPermissions()) { _ in Caller(executable: "tumblerd") }
         #expect(await check.access(of: 0) == .full)
         #expect(await check.access(of: 1) == .none)
     }

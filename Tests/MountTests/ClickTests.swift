@@ -12,12 +12,23 @@ struct ClickTests {
         let mounts: TwoMounts
 
         /// Only Bob has this desktop.
-        static func start(quietTime: String = "0s") async throws -> Stage {
+        static func start(
+            quietTime: String = "0s", options: [String] = [], configuration: String? = nil
+        ) async throws -> Stage {
             let desktop = try await NotificationDesktop.start(nil)
             try await desktop.startService(.programs)
             let daemon = try await RealDaemon.start(on: desktop)
             let mounts = try await TwoMounts.start(mounting: ["alice"], encrypted: false)
-            try await mounts.mount("bob", ["--quiet-time", quietTime], environment: daemon.environment)
+            var environment = daemon.environment
+            if let configuration {
+                _ = try mounts.folder.makeFolder("chatfs")
+                try mounts.folder.write(
+                    Array("[mounts.ours]\nmountpoint = \"\(mounts.path("bob"))\"\n\(configuration)".utf8),
+                    to: "chatfs/config.toml")
+                environment["XDG_CONFIG_HOME"] = mounts.folder.path
+            }
+            try await mounts.mount(
+                "bob", ["--quiet-time", quietTime] + options, environment: environment)
             let folders = try mounts.folder.names(in: "data/profiles")
             try await wait(until: "the mount knows what was told") {
                 folders.contains { access(mounts.path("data/profiles/\($0)/notifications"), F_OK) == 0 }
@@ -109,6 +120,41 @@ struct ClickTests {
             } else {
                 try await wait(until: "it has gone") { access(mounts.path("bob/alice/\(name)"), F_OK) != 0 }
             }
+        }
+    }
+
+    @Test("a refused operation is permitted and remembered")
+    func permissions() async throws {
+        let stage = try await Stage.start(configuration: "folders = \"refuse\"\n")
+        let mounts = stage.mounts
+        try await mounts.send([1, 2], as: "old.txt")
+        #expect(unlink(mounts.path("bob/alice/old.txt")) == -1 && errno == EPERM)
+        try await stage.daemon.waitFor("allow deleting")
+        try await stage.daemon.press("Allow Deleting")
+        try await wait(until: "it can be deleted") { unlink(mounts.path("bob/alice/old.txt")) == 0 }
+
+        #expect(mkdir(mounts.path("bob/alice/trip"), 0o700) == -1 && errno == EPERM)
+        try await stage.daemon.waitFor("one ZIP archive")
+        try await stage.daemon.press("Send as Archive")
+        try await wait(until: "the folder is accepted") {
+            mkdir(mounts.path("bob/alice/trip"), 0o700) == 0
+        }
+        try mounts.write([1], to: "bob/alice/trip/a.txt")
+        try await mounts.waitForFile("alice/bob/trip.zip")
+
+        try await mounts.send(TwoMounts.bytes(400_000), as: "film.bin")
+        // A program that is known as a scanner, by its name.
+        let scanner = mounts.path("clamscan")
+        #expect(try await Shell.run("cp", [try Shell.find("cat"), scanner]).succeeded)
+        #expect(!(try await Shell.run(scanner, [mounts.path("bob/alice/film.bin")]).succeeded))
+        try await stage.daemon.waitFor("allow the program")
+        try await stage.daemon.press("Allow Program")
+        try await wait(until: "the program receives it") {
+            try await Shell.run(scanner, [mounts.path("bob/alice/film.bin")]).succeeded
+        }
+        let text = String(decoding: try mounts.read("chatfs/config.toml"), as: UTF8.self)
+        for line in ["delete = \"self\"", "folders = \"archive\"", "allow = [\"clamscan\"]"] {
+            #expect(text.split(separator: "\n").count { $0 == line } == 1, "\(text)")
         }
     }
 

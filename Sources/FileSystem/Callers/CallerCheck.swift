@@ -42,7 +42,7 @@ final class CallerCheck: Sendable {
         }
     }
 
-    private let policy: CallerPolicy
+    private let permissions: MountPermissions
     private let identify: Identify
     private let look: Look
     private let typeNames: TypeNames
@@ -60,13 +60,13 @@ final class CallerCheck: Sendable {
     private static let maxVisibilities = 256
 
     init(
-        _ policy: CallerPolicy, identify: @escaping Identify = CallerCheck.systemCaller,
+        _ permissions: MountPermissions, identify: @escaping Identify = CallerCheck.systemCaller,
         look: @escaping Look = { _, _ in nil }, typeNames: TypeNames = TypeNames(),
         timeout: Duration = .seconds(1), user: UserConnection? = nil
     ) {
         self.look = look
         self.typeNames = typeNames
-        self.policy = policy
+        self.permissions = permissions
         self.user = user
         self.identify = identify
         self.timeout = timeout
@@ -81,7 +81,7 @@ final class CallerCheck: Sendable {
     func access(of thread: pid_t, _ opening: ItemOpening? = nil) async -> CallerPolicy.Access {
         guard thread > 0 else { return .full }
         guard let caller = await caller(thread) else { return await access(of: thread, finding: opening) }
-        let verdict = policy.verdict(on: caller)
+        let verdict = permissions.callers.verdict(on: caller)
         guard let kind = verdict.kind else {
             return verdict.isAllowed ? verdict.access : await access(of: thread, finding: opening)
         }
@@ -92,12 +92,21 @@ final class CallerCheck: Sendable {
         }
         if isNew {
             user?.notify(
-                .refused(RefusalNotice(request: .fetch(kind), code: EACCES, name: caller.printableName)))
+                .refused(
+                    RefusalNotice(
+                        request: .fetch(kind), code: EACCES, name: caller.printableName,
+                        permission: Self.permission(of: caller, kind))))
             log.notice(
                 "fetch refused: program=\(caller.printableName) kind=\(kind.rawValue) "
                     + "remedy='chatfs mount --allow'")
         }
         return verdict.access
+    }
+
+    /// Returns nil for programs that the user refused, and for names that a rule cannot state exactly.
+    private static func permission(of caller: Caller, _ kind: CallerKind) -> Permission? {
+        guard kind != .named, caller.name == caller.printableName, !caller.name.isEmpty else { return nil }
+        return .program(caller.name)
     }
 
     /// Decides for a program of no known kind. A window that lists a folder fetches nothing to detect types. Neither

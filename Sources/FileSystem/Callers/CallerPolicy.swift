@@ -34,7 +34,7 @@ public struct CallerPolicy: Sendable {
     }
 
     private let previews: PreviewMode
-    private let rules: [Rule]
+    private var rules: [Rule]
 
     /// - Parameters:
     ///   - refused: Patterns of programs that fetch nothing. The longest matching rule wins.
@@ -46,6 +46,9 @@ public struct CallerPolicy: Sendable {
         rules =
             refused.map { Rule(pattern: $0, refusedAs: .named) } + allowed.map { Rule(pattern: $0) }
     }
+
+    /// Lets programs fetch from now on.
+    mutating func allow(_ pattern: ProgramPattern) { rules.append(Rule(pattern: pattern)) }
 
     public func verdict(on caller: Caller) -> Verdict {
         let kind = Self.kind(of: caller)

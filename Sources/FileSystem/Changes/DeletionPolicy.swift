@@ -29,11 +29,12 @@ struct DeletionBudget {
 
 /// Decides how items may be deleted. Answers from memory; thread-safe.
 final class DeletionRule: Sendable {
-    private let policy: DeletionPolicy
+    private let policy: @Sendable () -> DeletionPolicy
     private let clock: any WallClock
     private let budget = Lock(DeletionBudget())
 
-    init(_ policy: DeletionPolicy, clock: any WallClock) {
+    /// - Parameter policy: The present policy.
+    init(clock: any WallClock, policy: @escaping @Sendable () -> DeletionPolicy) {
         self.policy = policy
         self.clock = clock
     }
@@ -42,9 +43,10 @@ final class DeletionRule: Sendable {
     func mode(of item: ChatItem) -> Result<DeletionMode, FileSystemError> {
         // Links have no message at other members.
         if item.chat == .links { return .success(.internal) }
-        switch policy {
+        switch policy() {
         case .refused:
             return refusal(
+                permission: .deletion,
                 "Sent and received files stay in their chat. To free the space, use Free Up Space in the menu of the file "
                     + "manager.")
         case .own: return .success(.internal)
@@ -59,7 +61,9 @@ final class DeletionRule: Sendable {
         }
     }
 
-    private func refusal(_ sentence: String) -> Result<DeletionMode, FileSystemError> {
-        .failure(FileSystemError(EPERM, sentence))
+    private func refusal(
+        permission: Permission? = nil, _ sentence: String
+    ) -> Result<DeletionMode, FileSystemError> {
+        .failure(FileSystemError(EPERM, sentence, permission: permission))
     }
 }

@@ -45,6 +45,8 @@ public final class FileSystem: FileOperations {
     private let thumbnails: ThumbnailFiles?
     private let messages: MessageFiles
     private let pastedFolders: PastedFolders
+    /// Policies that the user may relax.
+    public let permissions: MountPermissions
 
     public init(
         names: Namespace, contents: any ContentStore, outbox: any DraftStore, core: any ChatCore,
@@ -53,6 +55,10 @@ public final class FileSystem: FileOperations {
         (self.names, self.outbox, cacheDisk) = (names, outbox, settings.cacheDisk)
         itemsLoadedAhead = settings.itemsLoadedAhead
         let (beginning, deadline, table) = (clock.now(), settings.readDeadline, DraftTable())
+        let permissions = MountPermissions(
+            deletion: settings.deletion, folders: settings.folders, callers: settings.callers,
+            archivesFolders: settings.folderArchiver != nil)
+        self.permissions = permissions
         let tree = PastedTree(clock: clock)
         // A pasted folder keeps its name whatever items arrive.
         outbox.look { name, chat in
@@ -67,7 +73,7 @@ public final class FileSystem: FileOperations {
         loader = FolderLoader(names: names, core: core, kernel: kernel, memory: memory, deadline: deadline)
         user = UserConnection(names: names)
         let callers = CallerCheck(
-            settings.callers, identify: settings.identifyCaller, look: settings.lookAtProgram,
+            permissions, identify: settings.identifyCaller, look: settings.lookAtProgram,
             typeNames: settings.typeNames, timeout: settings.callerTimeout, user: user)
         offers = PreviewOffers(names: names, desktop: settings.desktop, maker: settings.thumbnailMaker)
         names.watch(with: offers.observer)
@@ -93,7 +99,8 @@ public final class FileSystem: FileOperations {
                 names: names, outbox: outbox, tree: tree, drafts: table, archiver: settings.folderArchiver),
             quietTime: settings.folderQuietTime)
         let pasted = PastedChanges(
-            folders: pastedFolders, names: names, outbox: outbox, drafts: table, policy: settings.folders)
+            folders: pastedFolders, names: names, outbox: outbox, drafts: table,
+            permissions: permissions)
         let drafts = DraftChanges(
             names: names, outbox: outbox, drafts: table, nodes: nodes, notices: notices,
             folders: pastedFolders, references: references)
@@ -105,7 +112,8 @@ public final class FileSystem: FileOperations {
             names: names, nodes: nodes, reader: attributes, pasted: pasted, outbox: outbox, clock: clock)
         remover = EntryRemover(
             names: names, nodes: nodes, outbox: outbox, drafts: drafts, core: core, contents: contents,
-            notices: notices, rule: DeletionRule(settings.deletion, clock: clock), readers: readers,
+            notices: notices, rule: DeletionRule(clock: clock) { permissions.deletion },
+            readers: readers,
             user: user)
         changes = NameChanges(
             loader: loader, opener: opener, drafts: drafts, pasted: pasted, remover: remover,

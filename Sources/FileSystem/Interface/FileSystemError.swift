@@ -12,14 +12,18 @@ public struct FileSystemError: DescribedError, Equatable {
     /// True if something failed, here or elsewhere; false if the request itself was invalid.
     public let isFailure: Bool
     public let cause: (any Error)?
+    /// Makes the mount accept the request; nil if nothing does.
+    let permission: Permission?
     private let words: String?
 
     public init(
-        _ code: Int32, _ sentence: String? = nil, isFailure: Bool = false, cause: (any Error)? = nil
+        _ code: Int32, _ sentence: String? = nil, isFailure: Bool = false, cause: (any Error)? = nil,
+        permission: Permission? = nil
     ) {
         self.code = code
         self.isFailure = isFailure
         self.cause = cause
+        self.permission = permission
         words = sentence
     }
 

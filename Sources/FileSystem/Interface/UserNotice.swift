@@ -42,6 +42,8 @@ public struct RefusalNotice: Hashable, Sendable {
     public var name: String
     /// The chat's folder of the request; nil for any other folder.
     public var folder: FolderDescription?
+    /// Makes the mount accept the request; nil if nothing does.
+    public var permission: Permission?
 }
 
 /// Delivers notices to the user's notifications, if they are on. Thread-safe; never waits.
@@ -84,7 +86,7 @@ final class UserConnection: Sendable {
             .refused(
                 RefusalNotice(
                     request: request, code: error.code, sentence: error.ownSentence,
-                    name: name.description, folder: chat)))
+                    name: name.description, folder: chat, permission: error.permission)))
     }
 }
 

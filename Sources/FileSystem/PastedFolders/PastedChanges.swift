@@ -13,18 +13,18 @@ final class PastedChanges: Sendable {
     private let names: Namespace
     private let outbox: any DraftStore
     private let drafts: DraftTable
-    private let policy: FolderPolicy
+    private let permissions: MountPermissions
 
     init(
         folders: PastedFolders, names: Namespace, outbox: any DraftStore, drafts: DraftTable,
-        policy: FolderPolicy
+        permissions: MountPermissions
     ) {
         tree = folders.tree
         self.folders = folders
         self.names = names
         self.outbox = outbox
         self.drafts = drafts
-        self.policy = policy
+        self.permissions = permissions
     }
 
     /// Returns true if the folder or its child of this name is pasted.
@@ -74,9 +74,10 @@ final class PastedChanges: Sendable {
             return FileSystemError(
                 EPERM, "Hidden folders are not sent: choose a name without a leading dot.")
         }
-        guard policy == .archive else {
+        guard permissions.folders == .archive else {
             return FileSystemError(
-                EPERM, "A folder cannot be sent from here: send its files, or a ZIP archive of it.")
+                EPERM, "A folder cannot be sent from here: send its files, or a ZIP archive of it.",
+                permission: permissions.forFolders)
         }
         if names.child(name, of: folder) != nil || tree.child(name, of: folder) != nil {
             return FileSystemError(EEXIST)

@@ -30,10 +30,14 @@ public struct RefusedRequest: Hashable, Sendable {
     public var chatName: String?
     /// Address of a server that the user may approve.
     public var server: String?
+    /// The setting that a button may change.
+    public var remedy: RefusalRemedy?
 
     public init(
-        _ sentence: String, subject: String? = nil, chatName: String? = nil, server: String? = nil
+        _ sentence: String, subject: String? = nil, chatName: String? = nil, server: String? = nil,
+        remedy: RefusalRemedy? = nil
     ) {
+        self.remedy = remedy
         self.server = server
         self.sentence = sentence
         self.subject = subject

@@ -16,6 +16,7 @@ extension NotificationGroup {
         case .refusal:
             let server = namesRelays ? key.refusal?.server : nil
             actions = OfferedActions(buttons: server.map { [.approve([$0])] } ?? [])
+            if let remedy = key.refusal?.remedy { actions.buttons.append(.permit(remedy)) }
         case .approval:
             if namesRelays, sharesRelays, 1...Self.maxRelays ~= relays.count {
                 actions.buttons = [.approve(relays)]

@@ -39,6 +39,8 @@ public enum NotificationAction: Hashable, Sendable {
     case reject(Int64)
     /// Mark all arrivals of the chat as read.
     case markRead(ChatReference)
+    /// Permit the refused operation.
+    case permit(RefusalRemedy)
 }
 
 /// The actions of a notification.

@@ -50,6 +50,7 @@ struct NotificationComposer: Sendable {
         case .accept: "Accept"
         case .reject: "Reject"
         case .markRead: "Mark as Read"
+        case .permit(let remedy): remedy.button
         }
     }
 
@@ -151,6 +152,7 @@ struct NotificationComposer: Sendable {
             let name = line(subject, limit: Self.maxName)
             if !name.isEmpty { body = "\(name): \(sentence)" }
         }
+        if let remedy = request?.remedy { body += " " + remedy.effect }
         var text = NotificationText(summary: summary, body: body)
         if preview != .hidden, let server = request?.server {
             text.body += " " + line(server, limit: 200)

@@ -138,6 +138,7 @@ enum MountCommand {
         var chosen = try make()
         if let name = invocation.value(of: "save") {
             try SavedMount(name, invocation, at: chosen.mountpoint).add()
+            chosen.configuredName = name
         }
         // The owner can always read.
         chosen.entryPermissions = UInt16(0o666 & ~mask) | 0o600

@@ -57,6 +57,10 @@ struct MountSettings: Sendable {
     var hydration = HydrationSettings()
     /// The configuration's chat rules.
     var chats: [Configuration.Chat] = []
+    /// The mount's name in the configuration; nil if it has none.
+    var configuredName: String?
+    /// The options of `chatfs mount`.
+    var mountOptions: [Option] = []
     /// True if no prompt is possible.
     var isInBackground: Bool
 
@@ -67,12 +71,15 @@ struct MountSettings: Sendable {
     static func configured(
         _ invocation: Invocation, options: [Option]? = nil, phone: OfficialCoreChoice? = nil
     ) throws -> MountSettings {
-        let configuration = try ConfigurationAccess.read(options: options ?? invocation.command.options)
+        let options = options ?? invocation.command.options
+        let configuration = try ConfigurationAccess.read(options: options)
         let (folder, mount) = try configuration.chosen(invocation.optionalArgument("MOUNTPOINT"))
         var settings = try MountSettings(
             invocation.adding(configuration.options(of: mount)),
             mountpoint: try Mountpoint.absolutePath(of: folder), phone: phone)
         settings.chats = mount?.chats ?? []
+        settings.configuredName = mount?.name
+        settings.mountOptions = options
         return settings
     }
 
@@ -128,12 +135,11 @@ struct MountSettings: Sendable {
         proxy = try invocation.value(of: "socks-proxy").map { text throws(UsageError) in
             try Invocation.proxy(text)
         }
-        if folders == .archive {
-            folderArchiver = FolderArchiver()
-            // By default, pasting is refused with a sentence instead.
-            guard folderArchiver != nil || invocation.given["folders"] == nil else {
-                throw UsageError("--folders archive needs libarchive (package libarchive13)")
-            }
+        // Also made with `refuse`, because the user may permit archives later.
+        folderArchiver = FolderArchiver()
+        // By default, pasting is refused with a sentence instead.
+        guard folderArchiver != nil || folders != .archive || invocation.given["folders"] == nil else {
+            throw UsageError("--folders archive needs libarchive (package libarchive13)")
         }
         try check()
     }

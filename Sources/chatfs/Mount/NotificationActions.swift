@@ -1,5 +1,6 @@
 import Base
 import ChatCore
+import Configuration
 import Desktop
 import FileSystem
 import Glibc
@@ -14,6 +15,7 @@ struct NotificationActions: Sendable {
     let fileSystem: FileSystem
     let cacheRequests: CacheRequestHandler
     let mountpoint: String
+    let permissions: RememberedPermissions
     /// Shows files in a desktop program.
     let reveal: @Sendable (FileLocation) -> Void
 
@@ -32,6 +34,7 @@ struct NotificationActions: Sendable {
         case .reject(let number): await answer("rejected") { try await core.core.rejectRequest(number) }
         // The notifier counts unread messages.
         case .markRead: nil
+        case .permit(let remedy): await permit(remedy)
         }
     }
 
@@ -43,6 +46,18 @@ struct NotificationActions: Sendable {
             return nil
         } catch {
             return "The relays could not be approved. \(Base.sentence(of: error))"
+        }
+    }
+
+    private func permit(_ remedy: RefusalRemedy) async -> String? {
+        fileSystem.permissions.permit(remedy.permission)
+        do throws(ConfigurationError) {
+            try await ThreadPool.shared.run { [permissions] () throws(ConfigurationError) in
+                try permissions.remember(remedy.permission)
+            }
+            return nil
+        } catch {
+            return "This is permitted until the mount ends. It is not remembered: \(error.sentence)"
         }
     }
 

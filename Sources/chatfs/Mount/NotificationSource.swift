@@ -217,7 +217,9 @@ extension NotificationSource {
             Self.sentence(notice).map { sentence in
                 [
                     .refused(
-                        RefusedRequest(sentence, subject: Self.subject(notice), chatName: notice.folder?.name)
+                        RefusedRequest(
+                            sentence, subject: Self.subject(notice), chatName: notice.folder?.name,
+                            remedy: notice.permission.map(RefusalRemedy.init))
                     )
                 ]
             } ?? []

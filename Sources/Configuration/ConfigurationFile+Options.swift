@@ -1,0 +1,47 @@
+import Base
+
+extension ConfigurationFile {
+    /// Sets an option of a mount with a name, and leaves all else in the file as it is. Blocks.
+    ///
+    /// - Parameters:
+    ///   - value: For an option with several values, it is added to them.
+    ///   - reader: Knows the option.
+    /// - Returns: False if the file has no such mount.
+    /// - Throws: `content` if the table is written in a way that cannot be changed safely; then the file is unchanged.
+    ///   `syntax`, `storage`, `access`.
+    public func set(
+        _ option: String, to value: String, repeats: Bool = false, ofMount name: String,
+        checkedBy reader: ConfigurationReader
+    ) throws(ConfigurationError) -> Bool {
+        guard let text = try contents() else { return false }
+        let before = try reader.read(text)
+        guard let index = before.mounts.firstIndex(where: { $0.name == name }) else { return false }
+        let mount = before.mounts[index]
+        // A list of the mount replaces the one of all mounts.
+        let present = repeats ? before.options(of: mount)[option] ?? [] : []
+        let values = present.contains(value) ? present : present + [value]
+        var edit = TOMLTableEdit(text)
+        let words = values.map(TOMLText.string)
+        let isSet = edit.set(
+            option, to: repeats ? "[\(words.joined(separator: ", "))]" : words.joined(),
+            inTableAt: mount.line)
+        var expected = before
+        expected.mounts[index].options[option] = values
+        guard isSet, let after = try? reader.read(edit.text),
+            after.withoutLines == expected.withoutLines
+        else {
+            throw ConfigurationError(
+                .content, "\(path) could not be changed: write \(option) = \(words.joined()) there.")
+        }
+        try replace(with: edit.text)
+        return true
+    }
+}
+
+extension Configuration {
+    fileprivate var withoutLines: Configuration {
+        var copy = self
+        for index in copy.mounts.indices { copy.mounts[index].line = 0 }
+        return copy
+    }
+}
