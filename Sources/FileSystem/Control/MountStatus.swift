@@ -12,6 +12,17 @@ public struct MountStatus: Codable, Sendable {
         public var progress: Int
         public var size: UInt64
         public var error: String?
+        /// The next step while nothing is wrong and nothing moves.
+        public var waitsFor: String?
+    }
+
+    /// The last error of a transfer.
+    public struct LastError: Codable, Hashable, Sendable {
+        /// Path below the mountpoint at that time; empty if the error concerned the whole mount.
+        public var path: String
+        /// Seconds since 1970.
+        public var time: Int64
+        public var error: String
     }
 
     /// Files that relays are about to drop, and the progress of keep rules (`chatfs keep`).
@@ -147,6 +158,8 @@ public struct MountStatus: Codable, Sendable {
     /// Contacts whose security code changed since the user verified it; nil if there are none.
     public var changedKeys: [SilentChat]?
     public var transfers: [Transfer]
+    /// nil without an error since the mount began.
+    public var lastError: LastError?
     public var kernel: KernelSide?
     /// Openings of files that were not local, by the kind of background program (`CallerKind`).
     public var callers: [String: CallerCount]?

@@ -18,13 +18,15 @@ final class StatusReport: Sendable {
     private var profile: Profile { core.profile }
     private let settings: FileSystemSettings
     private let beginning: Timestamp
+    private let last: LastProblem
     private let log = Log("filesystem")
 
     init(
         names: Namespace, contents: any ContentStore, core: any ChatCore, loader: FolderLoader,
         nodes: NodeLookup, entries: EntryReporter, kernel: KernelConnection, callers: CallerCheck,
-        settings: FileSystemSettings, beginning: Timestamp
+        settings: FileSystemSettings, beginning: Timestamp, last: LastProblem
     ) {
+        self.last = last
         self.names = names
         self.contents = contents
         self.nodes = nodes
@@ -54,6 +56,7 @@ final class StatusReport: Sendable {
             chats: chatCount, entries: drafts.count, entriesInMemory: names.itemCount,
             cachedBytes: 0, requests: side?.requests ?? 0, coreProblem: coreProblem, transfers: [],
             kernel: side, callers: callers.counts)
+        status.lastError = last.value
         status.silentChats = chats(with: \.receivingProblem)
         status.changedKeys = chats(with: \.verification.warning)
         for case let file? in present.map(\.file) {
@@ -109,7 +112,8 @@ final class StatusReport: Sendable {
         guard let report = entries.report(on: node), report.isTransfer else { return nil }
         return MountStatus.Transfer(
             path: names.path(of: node), state: report.state.rawValue, progress: report.progress,
-            size: size(of: node), error: report.problem)
+            size: size(of: node), error: report.problem,
+            waitsFor: report.problem == nil ? report.wait : nil)
     }
 
     private func size(of node: Node) -> UInt64 {

@@ -7,8 +7,10 @@ final class TreeNotices: Sendable {
     private let kernel: KernelConnection
     private let watchers: FolderWatchers
     private let programs: TreeAnnouncer
+    private let last: LastProblem
 
-    init(kernel: KernelConnection, watchers: FolderWatchers, programs: TreeAnnouncer) {
+    init(kernel: KernelConnection, watchers: FolderWatchers, programs: TreeAnnouncer, last: LastProblem) {
+        self.last = last
         self.kernel = kernel
         self.watchers = watchers
         self.programs = programs
@@ -36,7 +38,9 @@ final class TreeNotices: Sendable {
             switch change {
             case .appeared(let node): kernel.notify(.entry(node.name, in: node.folder))
             case .vanished(_, let name, let folder): kernel.notify(.entry(name, in: folder))
-            case .changed(let node): kernel.notify(.attributes(node.id))
+            case .changed(let node):
+                last.look(at: node)
+                kernel.notify(.attributes(node.id))
             }
         }
         tellWatchers(of: changes[...])
@@ -56,13 +60,19 @@ final class TreeNotices: Sendable {
     func changed(_ id: NodeID, _ node: Node?) {
         kernel.notify(.attributes(id))
         programs.tell(.changed(id))
-        if let node { watchers.changed(node) }
+        if let node {
+            last.look(at: node)
+            watchers.changed(node)
+        }
     }
 
     /// Invalidates the kernel's pages of a node.
     func contentChanged(_ id: NodeID) { kernel.notify(.content(id)) }
 
-    func coreChanged(problem: String?) { programs.tell(.core(problem: problem)) }
+    func coreChanged(problem: String?) {
+        if let problem { last.note(problem) }
+        programs.tell(.core(problem: problem))
+    }
 
     func expiring(_ id: NodeID) { programs.tell(.expiring(id)) }
 

@@ -82,9 +82,10 @@ public final class FileSystem: FileOperations {
                 names: names, core: core, loader: loader, kernel: kernel, mountpoint: settings.mountpoint,
                 maker: maker, offers: offers, deadline: deadline, beginning: beginning)
         }
+        let last = LastProblem(names: names, entries: entries, clock: clock)
         let report = StatusReport(
             names: names, contents: contents, core: core, loader: loader, nodes: nodes, entries: entries,
-            kernel: kernel, callers: callers, settings: settings, beginning: beginning)
+            kernel: kernel, callers: callers, settings: settings, beginning: beginning, last: last)
         control = ControlFiles(report, clock: clock, beginning: beginning)
         messages = MessageFiles(names: names, core: core, kernel: kernel)
         attributes = AttributeReader(
@@ -92,7 +93,7 @@ public final class FileSystem: FileOperations {
             contents: contents, control: control, messages: messages,
             entryPermissions: settings.entryPermissions)
         announcer = TreeAnnouncer(names: names)
-        notices = TreeNotices(kernel: kernel, watchers: watchers, programs: announcer)
+        notices = TreeNotices(kernel: kernel, watchers: watchers, programs: announcer, last: last)
         pastedFolders = PastedFolders(
             tree: tree, names: names, drafts: table, notices: notices,
             archives: FolderArchives(

@@ -10,6 +10,12 @@ struct EntryReport {
     /// Percentage; 100 when done.
     var progress: Int
     var problem: String?
+    /// The problem without the time of the next attempt.
+    var cause: String?
+    /// The next step while nothing is wrong; nil if bytes move, or nothing is left to do.
+    var wait: String?
+
+    var error: String? { cause ?? problem }
 
     /// True if the entry is transferring, waiting or failed.
     var isTransfer: Bool {
@@ -42,11 +48,13 @@ final class EntryReporter: Sendable {
             return nil
         case .pastedFolder:
             return EntryReport(
-                state: .draft, progress: 0, problem: nodes.pasted.machine(node.id)?.problem)
+                state: .draft, progress: 0, problem: nodes.pasted.machine(node.id)?.problem,
+                wait: EntryWait.ofPastedFolder)
         case .draft(let id):
             guard let condition = nodes.draft(id, at: node.id)?.snapshot else { return nil }
             return EntryReport(
-                state: EntryState(condition.state), progress: 0, problem: condition.problem)
+                state: EntryState(condition.state), progress: 0, problem: condition.problem,
+                wait: EntryWait.reason(of: condition.wait))
         case .item(let item):
             guard let file = item.file else { return nil }
             return report(on: file, contents.condition(of: file.id))
@@ -78,7 +86,9 @@ final class EntryReporter: Sendable {
         case .idle where report.state == .remote: report.progress = condition.progress
         case .idle, .receiving, .complete: break
         }
+        report.wait = EntryWait.reason(of: file, progress: report.progress)
         if let problem = condition.problem {
+            report.cause = problem.sentence
             report.problem = problem.sentence
             if let pause = condition.nextTry, !problem.isFinal {
                 report.problem =

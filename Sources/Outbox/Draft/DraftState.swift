@@ -43,12 +43,15 @@ public struct DraftSnapshot: Hashable, Sendable {
     public var problem: String?
     /// True if it may be unfinished and needs the user's decision.
     public var isHeld: Bool
+    /// The next step, if nothing is wrong.
+    public var wait: DraftWait?
 
     public init(
         name: [UInt8], size: UInt64, modified: Timestamp, caption: String, state: DraftState,
         problem: String?,
-        isHeld: Bool = false
+        isHeld: Bool = false, wait: DraftWait? = nil
     ) {
+        self.wait = wait
         self.isHeld = isHeld
         self.name = name
         self.size = size

@@ -44,6 +44,7 @@ extension DraftMachine {
     func snapshot(at uptime: Int64) -> DraftSnapshot {
         DraftSnapshot(
             name: record.name, size: record.size, modified: record.modified, caption: record.caption,
-            state: state, problem: problem(at: uptime), isHeld: phase == .local && record.isWorthTelling)
+            state: state, problem: problem(at: uptime), isHeld: phase == .local && record.isWorthTelling,
+            wait: phase.wait)
     }
 }

@@ -136,3 +136,16 @@ extension DraftPhase {
         }
     }
 }
+
+extension DraftPhase {
+    /// Returns nil if the draft waits for its user, or for nothing.
+    var wait: DraftWait? {
+        switch self {
+        case .writing, .written: .writer
+        case .quiet, .staging: .quietTime
+        case .queued: .turn
+        case .sending, .sent: .core
+        case .local, .acknowledged, .failed, .unsure, .recovered, .withdrawn, .removed: nil
+        }
+    }
+}

@@ -68,6 +68,7 @@ struct Overview {
         let head = StatusTotals(status).line(rate: nil)
         let lines = moving.prefix(Self.most).map { transfer in
             "  \(transfer.state) \(transfer.progress) %  \(transfer.path)"
+                + ((transfer.error ?? transfer.waitsFor).map { ": \($0)" } ?? "")
         }
         let more = moving.count - lines.count
         return ["\(status.profile) at \(mount.mountpoint): \(head)"] + lines

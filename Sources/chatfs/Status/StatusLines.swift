@@ -33,6 +33,7 @@ enum StatusLines {
         let totals = "  " + StatusTotals(status).line(rate: rate)
         return [head, totals]
             + [
+                LastErrorLine.text(status.lastError, now: SystemWallClock().now()).map { "  " + $0 },
                 core, fullDisk(status.fullDisk), suspended, connections(status), room(status.room), kernel,
                 callers,
             ].compactMap { $0 }
@@ -107,7 +108,7 @@ enum StatusLines {
     private static func line(_ transfer: MountStatus.Transfer) -> String {
         let isMoving = ["sending", "receiving"].contains(transfer.state)
         let state = isMoving ? "\(transfer.state) \(transfer.progress)%" : transfer.state
-        let reason = transfer.error.map { " — \($0)" } ?? ""
+        let reason = (transfer.error ?? transfer.waitsFor).map { " — \($0)" } ?? ""
         return "  \(state)  \(ByteCount.rounded(transfer.size))  \(transfer.path)\(reason)"
     }
 }
