@@ -10,8 +10,8 @@ enum ServiceCommand {
         discussion: """
             Each mount of the configuration ('chatfs help config') can be a unit of systemd, chatfs@NAME.service. It starts \
             at login and ends at logout; a mount that dies or hangs is started again. Without NAME these commands \
-            mean all mounts of the configuration. Units of a user end with the last session, unless 'loginctl enable-linger' \
-            keeps them. Nobody can be asked for a passphrase there: the keyring, 'chatfs unlock' or a credential \
+            mean all mounts of the configuration. They end with the desktop or the last session, unless 'loginctl enable-linger' \
+            keeps them without a desktop. Nobody can be asked for a passphrase there: the keyring, 'chatfs unlock' or a credential \
             unlocks the data.
 
             Without systemd, 'chatfs mount NAME --background' does the same for one session.

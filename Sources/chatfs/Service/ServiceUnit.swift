@@ -5,6 +5,8 @@ import Posix
 /// The unit of systemd that mounts at login: the template `chatfs@.service`, whose instances are names of mounts.
 enum ServiceUnit {
     static let template = "chatfs@.service"
+    /// The targets that start it.
+    static let targets = ["default.target", "graphical-session.target"]
 
     /// The unit of a mount: `chatfs@my\x2dchats.service` (systemd-escape(1)).
     static func name(of mount: String) -> String {
@@ -61,9 +63,13 @@ enum ServiceUnit {
         [Unit]
         Description=Chats of SimpleX: %I
         Documentation=man:chatfs-service(1) man:chatfs(1)
-        # The keyring and the message bus, if there are any. There is no target of the network for units of users: the mount
-        # needs none, and connects when there is a network.
+        # The keyring and the message bus, if there are any, so that they end after the mount. There is no target of the network
+        # for units of users: the mount needs none, and connects when there is a network.
         After=dbus.socket gnome-keyring-daemon.socket
+        # Logging out of a desktop ends the mount, also if another session keeps the manager. The order keeps the desktop from
+        # waiting for the mount at login.
+        PartOf=graphical-session.target
+        After=graphical-session.target
         StartLimitIntervalSec=60
         StartLimitBurst=5
 
@@ -96,7 +102,8 @@ enum ServiceUnit {
         LimitCORE=0
 
         [Install]
-        WantedBy=default.target
+        # The desktop's target starts the mount again at the next login.
+        WantedBy=default.target graphical-session.target
 
         """
 }

@@ -107,12 +107,13 @@ struct UserServices: Sendable {
     /// - Returns: its path if it is removed.
     func removeTemplate() -> String? {
         let folder = ServiceUnit.ownFolder(home: home, configHome: configHome)
-        let enabled = (try? PrivateFolder.names(at: folder + "/default.target.wants")) ?? []
+        let wants = ServiceUnit.targets.map { "\(folder)/\($0).wants" }
+        let enabled = wants.flatMap { (try? PrivateFolder.names(at: $0)) ?? [] }
         guard !enabled.contains(where: { $0.hasPrefix("chatfs@") }), isOwn(ownTemplate),
             unlink(ownTemplate) == 0
         else { return nil }
         // Folders with something else in them stay.
-        rmdir(folder + "/default.target.wants")
+        for folder in wants { rmdir(folder) }
         rmdir(folder)
         rmdir(folder.parentPath)
         return ownTemplate
