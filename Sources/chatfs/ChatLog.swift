@@ -32,20 +32,29 @@ struct ChatLog {
 
     /// Whole lines that have come since the last call; none while the chat has no message.
     mutating func next() throws -> [Line] {
-        guard try hasGrown() else { return [] }
-        let file = try naming(path) { try OpenFile(path, flags: O_RDONLY) }
         var lines: [Line] = []
+        try forEachNew { lines.append($0) }
+        return lines
+    }
+
+    /// Calls `body` for each whole line that has come since the last call.
+    /// - Parameter isWanted: Decides by the bytes of a line, before it is decoded.
+    mutating func forEachNew(
+        where isWanted: (ArraySlice<UInt8>) -> Bool = { _ in true }, _ body: (Line) throws -> Void
+    ) throws {
+        guard try hasGrown() else { return }
+        let file = try naming(path) { try OpenFile(path, flags: O_RDONLY) }
         while true {
             let bytes = try naming(path) { try file.read(count: 1 << 20, at: offset) }
-            if bytes.isEmpty { return lines }
+            if bytes.isEmpty { return }
             offset += UInt64(bytes.count)
             rest += bytes
             var parts = rest.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
             rest = Array(parts.removeLast())
-            for part in parts where !part.isEmpty {
+            for part in parts where !part.isEmpty && isWanted(part) {
                 let message = try? JSONLine.decoded(LoggedMessage.self, from: Array(part))
                 if let start, let time = message?.timestamp, time < start { continue }
-                lines.append(Line(text: String(decoding: part, as: UTF8.self), message: message))
+                try body(Line(text: String(decoding: part, as: UTF8.self), message: message))
             }
         }
     }

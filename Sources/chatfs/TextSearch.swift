@@ -8,6 +8,7 @@ import Glibc
 struct TextSearch: Sendable {
     /// In lower case.
     private let words: [String]
+    private let filter: WordFilter
     private let sender: String?
 
     /// - Parameters:
@@ -16,6 +17,7 @@ struct TextSearch: Sendable {
     /// - Throws: `UsageError` without a word.
     init(_ text: String, from sender: String?) throws(UsageError) {
         words = text.lowercased().split(whereSeparator: \.isWhitespace).map(String.init)
+        filter = WordFilter(words)
         self.sender = sender
         guard !words.isEmpty else { throw UsageError("--text takes at least one word") }
     }
@@ -37,8 +39,8 @@ struct TextSearch: Sendable {
     ) throws {
         for chat in chats {
             var log = ChatLog(path: "\(mounted.mountpoint)/.chatfs/messages/\(chat).jsonl", start: start)
-            for line in try log.next() {
-                guard let message = line.message, fits(message) else { continue }
+            try log.forEachNew(where: filter.mayFit) { line in
+                guard let message = line.message, fits(message) else { return }
                 if isForPrograms {
                     try Terminal.show(Self.json(line.text, chat: chat))
                 } else {
