@@ -29,7 +29,9 @@ final class FileSystemFixture {
         showsEverything: Bool = true,
         clock: any OutboxClock = SystemOutboxClock(), drafts: MemoryDrafts? = nil,
         callers: CallerPolicy = CallerPolicy(), opener: Caller? = nil, traits: ProgramTraits? = nil,
-        thumbnails: (any ThumbnailMaking)? = nil, items: (ScriptedCore) -> Void = { _ in }
+        thumbnails: (any ThumbnailMaking)? = nil,
+        pictures: RecognisedPictures? = nil,
+        items: (ScriptedCore) -> Void = { _ in }
     ) async throws -> FileSystemFixture {
         let folder = try TemporaryFolder()
         let staging = try folder.makeFolder("staging")
@@ -45,7 +47,7 @@ final class FileSystemFixture {
         let fixture = try await FileSystemFixture(
             folder, core, deletion, quietTime, readDeadline, clock, drafts, itemsInMemory: itemsInMemory,
             itemsLoadedAhead: itemsLoadedAhead, callers: callers, opener: opener, traits: traits,
-            thumbnails: thumbnails)
+            thumbnails: thumbnails, pictures: pictures)
         if showsEverything { await fixture.fileSystem.showEverything() }
         return fixture
     }
@@ -56,7 +58,8 @@ final class FileSystemFixture {
         _ readDeadline: Duration, _ clock: any OutboxClock = SystemOutboxClock(),
         _ drafts: MemoryDrafts? = nil, itemsInMemory: Int? = nil, itemsLoadedAhead: Int = 0,
         callers: CallerPolicy = CallerPolicy(), opener: Caller? = nil, traits: ProgramTraits? = nil,
-        thumbnails: (any ThumbnailMaking)? = nil
+        thumbnails: (any ThumbnailMaking)? = nil,
+        pictures: RecognisedPictures? = nil
     ) async throws {
         self.folder = folder
         self.core = core
@@ -76,6 +79,7 @@ final class FileSystemFixture {
         if let opener { settings.identifyCaller = { _ in opener } }
         settings.lookAtProgram = { _, _ in traits }
         settings.callerTimeout = .seconds(60)
+        if let pictures { settings.recognisePicture = { pictures.recognise($0) } }
         if let itemsInMemory { settings.itemsInMemory = itemsInMemory }
         settings.itemsLoadedAhead = itemsLoadedAhead
         if let thumbnails {

@@ -139,8 +139,12 @@ struct ContentNotices: Sendable {
     private let names: Namespace
     private let contents: any ContentStore
     private let notices: TreeNotices
+    private let types: ContentTypes
 
-    init(names: Namespace, contents: any ContentStore, notices: TreeNotices) {
+    init(
+        names: Namespace, contents: any ContentStore, notices: TreeNotices, types: ContentTypes
+    ) {
+        self.types = types
         self.names = names
         self.contents = contents
         self.notices = notices
@@ -152,7 +156,9 @@ struct ContentNotices: Sendable {
         switch change {
         case .conditionChanged(let file):
             guard let node = await node(of: file) else { return }
-            notices.changed(node, names.node(of: file))
+            let present = names.node(of: file)
+            if let present { types.arrived(present) }
+            notices.changed(node, present)
         case .contentInvalid(let file):
             if let node = await node(of: file) { notices.contentChanged(node) }
         }

@@ -12,11 +12,13 @@ struct AttributedEntry: Sendable {
     private let entries: EntryReporter
     private let drafts: DraftChanges
     private let resender: MessageResender
+    private let types: ContentTypes
 
     init(
         _ node: Node, profileName: String, nodes: NodeLookup, entries: EntryReporter, drafts: DraftChanges,
-        resender: MessageResender
+        resender: MessageResender, types: ContentTypes
     ) {
+        self.types = types
         self.node = node
         self.profileName = profileName
         self.nodes = nodes
@@ -29,6 +31,8 @@ struct AttributedEntry: Sendable {
 
     /// State, progress and problem of a file.
     var report: EntryReport? { entries.report(on: node) }
+
+    var mediaType: MediaType { types.type(of: node) }
 
     /// True if the file is kept on this machine (`chatfs pin`).
     var isPinned: Bool { entries.isPinned(node) }

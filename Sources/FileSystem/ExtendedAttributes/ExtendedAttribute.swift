@@ -60,7 +60,7 @@ struct ExtendedAttribute: Sendable {
         .init("user.chatfs.retry", set: { entry, _ in entry.sendOnceMore() }, value: { _ in nil }),
         // Desktop.
         .init("user.mime_type") {
-            $0.node.isFolder ? nil : MediaType(fileName: $0.node.name.description).name
+            $0.node.isFolder ? nil : $0.mediaType.name
         },
     ]
 

@@ -11,16 +11,29 @@ final class ExtendedAttributes: Sendable {
     private let drafts: DraftChanges
     private let resender: MessageResender
     private let profile: Profile
+    private let types: ContentTypes
 
     init(
         nodes: NodeLookup, entries: EntryReporter, drafts: DraftChanges, resender: MessageResender,
-        profile: Profile
+        profile: Profile, types: ContentTypes
     ) {
+        self.types = types
         self.nodes = nodes
         self.entries = entries
         self.drafts = drafts
         self.resender = resender
         self.profile = profile
+    }
+
+    /// Returns the value. Waits for the bytes of a local picture whose type is not known yet, for nothing else.
+    func answer(_ name: String, at id: NodeID) -> Answer<[UInt8]> {
+        if name == "user.mime_type", let node = nodes.node(id), let look = types.look(at: node) {
+            return .later { [self] in
+                await look()
+                return value(of: name, at: id)
+            }
+        }
+        return .now(value(of: name, at: id))
     }
 
     func value(of name: String, at id: NodeID) -> Result<[UInt8], FileSystemError> {
@@ -67,6 +80,6 @@ final class ExtendedAttributes: Sendable {
     private func entry(_ node: Node) -> AttributedEntry {
         AttributedEntry(
             node, profileName: profile.displayName, nodes: nodes, entries: entries, drafts: drafts,
-            resender: resender)
+            resender: resender, types: types)
     }
 }

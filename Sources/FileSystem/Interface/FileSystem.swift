@@ -68,6 +68,8 @@ public final class FileSystem: FileOperations {
         names.leave(NameReservation { name, folder in tree.child(name, of: folder) != nil })
         nodes = NodeLookup(names, table, references, handles, tree)
         let entries = EntryReporter(nodes: nodes, contents: contents, clock: clock)
+        let types = ContentTypes(
+            contents: contents, entries: entries, recognise: settings.recognisePicture)
         watchers = FolderWatchers(known: folders, entries: entries)
         memory = ItemMemory(names: names, handles: handles, limit: settings.itemsInMemory)
         loader = FolderLoader(names: names, core: core, kernel: kernel, memory: memory, deadline: deadline)
@@ -128,7 +130,7 @@ public final class FileSystem: FileOperations {
             nodes: nodes, entries: entries, drafts: drafts,
             resender: MessageResender(
                 names: names, outbox: outbox, core: core, contents: contents, tree: updater),
-            profile: core.profile)
+            profile: core.profile, types: types)
         lister = EntryLister(
             names: names, loader: loader, attributes: attributes, extended: extended,
             digests: ContentDigests(names: names, contents: contents))
@@ -143,7 +145,8 @@ public final class FileSystem: FileOperations {
             draftEvents: DraftEvents(
                 names: names, contents: contents, outbox: outbox, drafts: table, references: references,
                 notices: notices, tree: updater, folders: pastedFolders),
-            contentNotices: ContentNotices(names: names, contents: contents, notices: notices),
+            contentNotices: ContentNotices(
+                names: names, contents: contents, notices: notices, types: types),
             loader: loader)
     }
 }
@@ -414,7 +417,7 @@ extension FileSystem {
     public func finishFolders(isIdle: Bool) async { await pastedFolders.end(isIdle: isIdle) }
 
     public func extendedAttribute(_ name: String, of id: NodeID) -> Answer<[UInt8]> {
-        loader.whenKnown(id) { [extended] in .now(extended.value(of: name, at: id)) }
+        loader.whenKnown(id) { [extended] in extended.answer(name, at: id) }
     }
 
     public func setExtendedAttribute(

@@ -1,3 +1,4 @@
+import ChatCore
 import Glibc
 import Namespace
 import Posix
@@ -25,6 +26,8 @@ public struct FileSystemSettings: Sendable {
     }
     /// File names that determine the type for windows that list them.
     public var typeNames = TypeNames()
+    /// Returns the type of the first bytes of a picture, nil for any other file; nil if types follow names alone.
+    public var recognisePicture: (@Sendable (_ start: [UInt8]) -> MediaType?)?
     /// Time limit of `identifyCaller`. An unidentified program gets full access.
     public var callerTimeout = Duration.seconds(1)
     /// The desktop's thumbnail cache, from which vanished entries are removed; nil if there is none.

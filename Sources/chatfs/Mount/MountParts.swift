@@ -53,6 +53,7 @@ struct MountParts: Sendable {
         files.callers = settings.callers
         files.typeNames = await ThreadPool.shared.run { TypeNames.ofDesktop() }
         files.lookAtProgram = FolderViewers(mountpoint: settings.mountpoint).look(at:_:)
+        files.recognisePicture = PictureType.type(start:)
         files.desktop = traces?.desktop
         if settings.previews.offersThoseOfMessages { files.thumbnailMaker = ThumbnailMaker() }
         files.entryPermissions = settings.entryPermissions
