@@ -149,8 +149,8 @@ let package = Package(
             swiftSettings: settings),
 
         .target(
-            name: "TestSupport", dependencies: ["Base", "Network", "Posix"], path: "Tests/TestSupport",
-            swiftSettings: settings),
+            name: "TestSupport", dependencies: ["Base", "Network", "Posix", "Store"],
+            path: "Tests/TestSupport", swiftSettings: settings),
         .target(
             name: "GroupHosting",
             dependencies: ["Base", "Agent", "ChatProtocol", "Network", "SMP", "SMPClient", "TestSupport"],

@@ -25,7 +25,7 @@ struct NameIndex {
 
     static let migrations = [
         Migration(
-            "names",
+            "names 0.1",
             """
             CREATE TABLE node (
                 inode INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -35,6 +35,8 @@ struct NameIndex {
                 item INTEGER UNIQUE,
                 draft INTEGER UNIQUE,
                 modified INTEGER,
+                cleaned INTEGER NOT NULL DEFAULT 0,
+                sha256 BLOB,
                 UNIQUE (folder, name),
                 CHECK ((chat IS NOT NULL) + (item IS NOT NULL) + (draft IS NOT NULL) = 1)
             ) STRICT;
@@ -46,18 +48,12 @@ struct NameIndex {
             ) STRICT, WITHOUT ROWID;
             CREATE TABLE salt (bytes BLOB NOT NULL) STRICT;
             INSERT INTO salt (bytes) VALUES (randomblob(32));
-            """),
-        Migration(
-            "mountpoints",
-            """
             CREATE TABLE mountpoint (
                 path TEXT PRIMARY KEY,
                 since INTEGER NOT NULL,
                 is_swept INTEGER NOT NULL
             ) STRICT, WITHOUT ROWID;
-            """),
-        Migration("cleaned", "ALTER TABLE node ADD COLUMN cleaned INTEGER NOT NULL DEFAULT 0;"),
-        Migration("digests", "ALTER TABLE node ADD COLUMN sha256 BLOB;"),
+            """, replaces: DevelopmentSchema(steps: 4, last: "digests"))
     ]
 
     private let connection: Connection

@@ -71,6 +71,7 @@ public final class Database: @unchecked Sendable {
             if key != nil { try connection.executeScript("PRAGMA cache_size = -8192") }
             try enterWriteAheadLog(within: busyTimeout)
             try transaction { connection in
+                try connection.adoptDevelopmentSchema(in: migrations)
                 if let step = try connection.nextFinal(of: migrations) {
                     guard consent == .given else { throw StoreError.unconfirmedMigration }
                     // The transaction excludes other writers.

@@ -6,11 +6,29 @@ public struct Migration: Sendable {
     public let script: String
     /// Whether the step deletes stored data, so that it cannot be undone. A copy is made first.
     public let isFinal: Bool
+    /// The steps before the first release that left the schema of this first step.
+    public let replaces: DevelopmentSchema?
 
-    public init(_ name: String, _ script: String, isFinal: Bool = false) {
+    public init(
+        _ name: String, _ script: String, isFinal: Bool = false, replaces: DevelopmentSchema? = nil
+    ) {
         self.name = name
         self.script = script
         self.isFinal = isFinal
+        self.replaces = replaces
+    }
+}
+
+/// The version table that the last program before the first release left.
+public struct DevelopmentSchema: Sendable {
+    /// The number of steps.
+    public let steps: Int
+    /// The name of the last step.
+    public let last: String
+
+    public init(steps: Int, last: String) {
+        self.steps = steps
+        self.last = last
     }
 }
 
@@ -20,6 +38,24 @@ public enum MigrationConsent: Sendable {
 }
 
 extension Connection {
+    /// Records the first step in place of the steps before the first release. Call inside a transaction, first.
+    func adoptDevelopmentSchema(in migrations: [Migration]) throws {
+        guard let first = migrations.first, let steps = first.replaces,
+            try exists("SELECT 1 FROM sqlite_schema WHERE name = 'schema_version'"),
+            try appliedSteps().count == steps.steps, try appliedSteps().last == steps.last
+        else { return }
+        try executeScript("DELETE FROM schema_version")
+        try record(1, first)
+    }
+
+    private func appliedSteps() throws -> [String] {
+        try query("SELECT name FROM schema_version ORDER BY number") { $0.text("name") }
+    }
+
+    private func record(_ number: Int, _ migration: Migration) throws {
+        try execute("INSERT INTO schema_version (number, name) VALUES (?, ?)", number, migration.name)
+    }
+
     /// Returns the last pending irreversible step, or nil if there is none or the database is new.
     func nextFinal(of migrations: [Migration]) throws -> Migration? {
         guard try exists("SELECT 1 FROM sqlite_schema WHERE name = 'schema_version'") else { return nil }
@@ -35,19 +71,18 @@ extension Connection {
             CREATE TABLE IF NOT EXISTS schema_version (
                 number INTEGER PRIMARY KEY, name TEXT NOT NULL) STRICT
             """)
-        let applied = try query("SELECT name FROM schema_version ORDER BY number") { $0.text("name") }
+        let applied = try appliedSteps()
+        guard zip(applied, migrations).allSatisfy({ $0 == $1.name }) else {
+            throw StoreError(
+                .wrongVersion, "The data was written by another version of ChatFS; use that version.")
+        }
         guard applied.count <= migrations.count else {
             throw StoreError(
                 .wrongVersion, "The data was written by a newer version of ChatFS; update ChatFS.")
         }
-        guard applied == migrations.prefix(applied.count).map(\.name) else {
-            throw StoreError(
-                .wrongVersion, "The data was written by another version of ChatFS; use that version.")
-        }
         for (index, migration) in migrations.enumerated().dropFirst(applied.count) {
             try executeScript(migration.script)
-            try execute(
-                "INSERT INTO schema_version (number, name) VALUES (?, ?)", index + 1, migration.name)
+            try record(index + 1, migration)
         }
     }
 }

@@ -37,9 +37,11 @@ final class RelayRecords: Sendable {
         self.random = random
     }
 
+    /// `announcement`: the chunks that one address announced and has not uploaded. The exact time is stored only until
+    /// the upload.
     static let migrations = [
         Migration(
-            "relay records",
+            "relay records 0.1",
             """
             CREATE TABLE chunk (
                 id INTEGER PRIMARY KEY,
@@ -48,7 +50,8 @@ final class RelayRecords: Sendable {
                 size INTEGER NOT NULL,
                 digest BLOB NOT NULL,
                 created INTEGER NOT NULL,
-                stored INTEGER NOT NULL DEFAULT 0
+                stored INTEGER NOT NULL DEFAULT 0,
+                announcement INTEGER REFERENCES announcement (id)
             ) STRICT;
             CREATE INDEX chunk_by_age ON chunk (created);
             CREATE TABLE recipient (
@@ -57,22 +60,13 @@ final class RelayRecords: Sendable {
                 key BLOB NOT NULL
             ) STRICT, WITHOUT ROWID;
             CREATE INDEX recipient_by_chunk ON recipient (chunk);
-            """),
-        // The chunks that one address announced and has not uploaded. The exact time is stored only until the upload.
-        Migration(
-            "announcements",
-            """
             CREATE TABLE announcement (
                 id INTEGER PRIMARY KEY,
                 due INTEGER NOT NULL
             ) STRICT;
             CREATE INDEX announcement_by_due ON announcement (due);
-            ALTER TABLE chunk ADD COLUMN announcement INTEGER REFERENCES announcement (id);
             CREATE INDEX chunk_by_announcement ON chunk (announcement) WHERE announcement IS NOT NULL;
-            INSERT INTO announcement (id, due)
-                SELECT 1, max(created) + 7200 FROM chunk WHERE stored = 0 GROUP BY stored;
-            UPDATE chunk SET announcement = 1 WHERE stored = 0;
-            """),
+            """, replaces: DevelopmentSchema(steps: 2, last: "announcements"))
     ]
 
     static func record(_ row: borrowing Row) -> ChunkRecord {

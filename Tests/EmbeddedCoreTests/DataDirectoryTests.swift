@@ -171,38 +171,23 @@ import XFTP
         #expect(error?.sentence.contains("newer") == true)
     }
 
-    /// Released migrations never change, so a prefix of them gives each earlier schema.
-    @Test(arguments: 1...Schema.migrations.count)
-    func earlierDatabasesMigrate(_ version: Int) async throws {
+    @Test func developmentDatabaseOpensWithoutConsent() async throws {
         let folder = try TemporaryFolder()
         let path = try folder.makeFolder("data")
         _ = try PrivateFolder(path, purpose: DataDirectory.purpose)
-        do {
-            let old = try Database(
-                path: path + "/chatfs.db", migrations: Array(Schema.migrations.prefix(version)))
-            try old.transaction { connection in
-                try connection.execute("INSERT INTO profile (name, created) VALUES ('old', 1)")
-                try connection.execute("INSERT INTO chat (profile, kind, updated) VALUES (1, 'notes', 1)")
-                try connection.execute(
-                    """
-                    INSERT INTO item (profile, chat, direction, sender, time, created, kind, preview, seconds, text)
-                    VALUES (1, 1, 'sent', 'old', 1, 1, 'file', '', 0, 'kept')
-                    """)
-                try connection.execute(
-                    """
-                    INSERT INTO file (profile, item, name, size, transport, status, created)
-                    VALUES (1, 1, 'old.txt', 3, 'local', 'snd_complete', 1)
-                    """)
-            }
-        }
-        let drops = Schema.migrations.dropFirst(version).contains(where: \.isFinal)
-        if drops {
-            let error = #expect(throws: ChatError.self) { try DataDirectory(path, mayMigrate: false) }
-            #expect(error?.code == .wrongVersion && error?.sentence.contains("--confirm-migration") == true)
-        }
-        let directory = try DataDirectory(path)
+        try DevelopmentDatabase.make(
+            "chatfs", at: path + "/chatfs.db",
+            rows: """
+                INSERT INTO profile (name, created) VALUES ('old', 1);
+                INSERT INTO chat (profile, kind, updated) VALUES (1, 'notes', 1);
+                INSERT INTO item (profile, chat, direction, sender, time, created, kind, preview, seconds, text)
+                VALUES (1, 1, 'sent', 'old', 1, 1, 'file', '', 0, 'kept');
+                INSERT INTO file (profile, item, name, size, transport, status, created)
+                VALUES (1, 1, 'old.txt', 3, 'local', 'snd_complete', 1);
+                """)
+        let directory = try DataDirectory(path, mayMigrate: false)
         let names = try PrivateFolder.names(in: OpenFile(path, flags: O_RDONLY))
-        #expect(names.contains { $0.hasPrefix("chatfs-before-") } == drops)
+        #expect(!names.contains { $0.hasPrefix("chatfs-before-") })
         let core = try await EmbeddedCore.open(directory, profile: nil)
         #expect(core.profile.displayName == "old")
         let old = try await core.newest(in: "Saved notes")

@@ -92,21 +92,15 @@ import Testing
 }
 
 @Suite struct OldSchemaTests {
-    /// A database of each earlier schema, with a message in every state of its time, opens with all its data.
-    @Test(arguments: 1...Schema.migrations.count)
-    func everyEarlierSchemaOpens(version: Int) async throws {
+    /// The database of the last development build, with a message in every state, opens with all its data.
+    @Test func developmentDatabaseOpens() async throws {
         let folder = try TemporaryFolder()
         let path = try folder.makeFolder("data")
         _ = try PrivateFolder(path, purpose: DataDirectory.purpose)
-        // The first schema had no transfers, so no files on relays.
         let received: [StoredFileStatus] = [
             .rcvInvitation, .rcvComplete, .rcvCancelled, .rcvError, .rcvWarning,
         ]
-        do {
-            let old = try Database(
-                path: path + "/chatfs.db", migrations: Array(Schema.migrations.prefix(version)))
-            try old.transaction { try fill($0, version: version, received) }
-        }
+        try DevelopmentDatabase.make("chatfs", at: path + "/chatfs.db", rows: Self.rows(received))
         let directory = try DataDirectory(path)
         #expect(try directory.profiles().map(\.displayName) == ["alice", "bob"])
         let alice = try directory.profile(named: "alice")
@@ -130,17 +124,24 @@ import Testing
         #expect(try await core.chat(named: "Robert") == .direct(3))
         await core.shutDown()
         // It has the current schema afterwards.
-        let names = try Database(path: path + "/chatfs.db", migrations: Schema.migrations).read {
-            try $0.query("SELECT name FROM schema_version ORDER BY number") { $0.text("name") }
-        }
-        #expect(names == Schema.migrations.map(\.name))
+        let migrated = try Database(path: path + "/chatfs.db", migrations: Schema.migrations)
+        let new = try Database(path: folder.path("new.db"), migrations: Schema.migrations)
+        #expect(
+            try DevelopmentDatabase.schema(of: migrated) == DevelopmentDatabase.schema(of: new))
     }
 
-    private func fill(
-        _ connection: Connection, version: Int, _ received: [StoredFileStatus]
-    ) throws {
-        try connection.executeScript(
-            """
+    private static func rows(_ received: [StoredFileStatus]) -> String {
+        let items = received.enumerated().map { number, status in
+            let (id, hasFailed) = (number + 2, status == .rcvError)
+            return """
+                INSERT INTO item (id, profile, chat, origin, direction, sender, time, created, kind, preview,
+                    seconds, text) VALUES (\(id), 1, 3, \(100 + id), 'received', 'bob', 5, 5, 'file', '', 0, 'caption');
+                INSERT INTO file (id, profile, item, name, size, transport, status, problem, problem_sentence, created)
+                    VALUES (\(id), 1, \(id), 'b.pdf', 9, 'inline', '\(status.rawValue)',
+                    \(hasFailed ? "'expired', 'It has expired.'" : "NULL, NULL"), 5);
+                """
+        }
+        return """
             INSERT INTO profile (id, name, created) VALUES (1, 'alice', 1), (2, 'bob', 1);
             INSERT INTO chat_group (id, name, created) VALUES (1, 'Club', 1);
             INSERT INTO member (chat_group, profile, role) VALUES (1, 1, 'owner'), (1, 2, 'member');
@@ -153,22 +154,7 @@ import Testing
             INSERT INTO file (id, profile, item, name, size, transport, status, stored_name, key, nonce, created)
                 VALUES (1, 1, 1, 'a.jpg', 5, 'inline', 'snd_complete', 'x', x'01', x'02', 5);
             INSERT INTO news (profile, kind, chat, item) VALUES (1, 'new', 3, 2), (1, 'chat', 3, NULL);
-            """)
-        for (number, status) in received.enumerated() {
-            let id = number + 2
-            try connection.execute(
-                """
-                INSERT INTO item (id, profile, chat, origin, direction, sender, time, created, kind, preview,
-                    seconds, text) VALUES (?, 1, 3, ?, 'received', 'bob', 5, 5, 'file', '', 0, 'caption')
-                """, id, 100 + id)
-            try connection.execute(
-                """
-                INSERT INTO file (id, profile, item, name, size, transport, status, problem, problem_sentence,
-                    created) VALUES (?, 1, ?, 'b.pdf', 9, 'inline', ?, ?, ?, 5)
-                """, id, id, status, status == .rcvError ? "expired" : nil,
-                status == .rcvError ? "It has expired." : nil)
-        }
-        guard version >= 2 else { return }
-        try connection.execute("INSERT INTO relay (profile, address) VALUES (1, 'not an address')")
+            INSERT INTO relay (profile, address) VALUES (1, 'not an address');
+            """ + items.joined(separator: "\n")
     }
 }

@@ -64,6 +64,18 @@ struct KeepStoreTests {
         #expect(try next.noteTold([candidate(1)]).map(\.file) == [FileID(1)])
     }
 
+    @Test("development database opens")
+    func development() throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path("keep.sqlite")
+        try DevelopmentDatabase.make(
+            "keep-rules", at: path, rows: "INSERT INTO rule (chat, kinds) VALUES ('', 'media')")
+        #expect(try KeepStore(in: folder.path).rules() == KeepRules(profile: KeepOverride(kinds: .media)))
+        let old = try Database(path: path, migrations: KeepStore.migrations)
+        let new = try Database(path: folder.path("new.sqlite"), migrations: KeepStore.migrations)
+        #expect(try DevelopmentDatabase.schema(of: old) == DevelopmentDatabase.schema(of: new))
+    }
+
     @Test("invalid databases give errors")
     func damage() throws {
         let folder = try TemporaryFolder()

@@ -55,6 +55,19 @@ import Testing
         #expect(try folder.read("other.sqlite").count == 33)
     }
 
+    @Test func developmentIndexOpens() throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path("names.sqlite")
+        try DevelopmentDatabase.make(
+            "names", at: path,
+            rows: "INSERT INTO mountpoint (path, since, is_swept) VALUES ('/mnt', 7, 1)")
+        let names = try Namespace(path: path)
+        #expect(try names.mountpoints().map(\.path) == ["/mnt"])
+        let old = try Database(path: path, migrations: NameIndex.migrations)
+        let new = try Database(path: folder.path("new.sqlite"), migrations: NameIndex.migrations)
+        #expect(try DevelopmentDatabase.schema(of: old) == DevelopmentDatabase.schema(of: new))
+    }
+
     @Test func mountpointsAreListedLatestFirstUpToLimit() throws {
         let fixture = try Fixture()
         #expect(try fixture.names.mountpoints() == [])

@@ -86,6 +86,27 @@ import Testing
         }
     }
 
+    @Test func developmentJournalOpens() throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path("journal.sqlite")
+        try DevelopmentDatabase.make(
+            "journal", at: path,
+            rows: """
+                INSERT INTO outbox (mark, seen) VALUES ('out123', 7);
+                INSERT INTO draft (chat, name, spool, key, message, state, size, modified, caption, broken, durable,
+                    boot, touched) VALUES ('@7', x'61', 's', x'03', 'm', 'closed', 5, 1, '', 0, 1, 'b', 100);
+                """)
+        let journal = try Journal(path: path, random: SystemRandomSource())
+        #expect(journal.mark == "out123")
+        let entries = try journal.entries()
+        #expect(entries.map(\.state) == [.closed])
+        #expect(entries.map(\.record.name) == [Array("a".utf8)])
+        let new = try Journal(path: folder.path("new.sqlite"), random: SystemRandomSource())
+        #expect(
+            try DevelopmentDatabase.schema(of: journal.database)
+                == DevelopmentDatabase.schema(of: new.database))
+    }
+
     @Test(arguments: [
         "state = 'queued'", "state = 'failed'", "state = 'unsure'", "state = 'sent'", "state = 'lost'",
         "chat = 'nobody'", "broken = 3", "hold = 'no such word'",

@@ -154,22 +154,20 @@ struct QueueExpiryTests {
         await #expect(throws: MessageRelayError.self) { try await resting.statistics() }
     }
 
-    @Test("queues of earlier versions count as used today")
-    func migration() throws {
+    @Test("development database opens")
+    func development() throws {
         let folder = try TemporaryFolder()
         let path = folder.path("queues.db")
-        let old = try Database(path: path, migrations: Array(QueueRecords.migrations.prefix(1)))
-        try old.transaction {
-            _ = try $0.execute(
-                """
-                INSERT INTO queue (recipient_id, sender_id, recipient_key, box_secret)
-                VALUES (x'01', x'02', x'03', zeroblob(32))
+        try DevelopmentDatabase.make(
+            "message-relay", at: path,
+            rows: """
+                INSERT INTO queue (recipient_id, sender_id, recipient_key, box_secret, used)
+                VALUES (x'01', x'02', x'03', zeroblob(32), 86400);
                 """)
-        }
-        old.close()
-        let new = try Database(path: path, migrations: QueueRecords.migrations)
-        let queue = try new.read { try QueueRecords(connection: $0).queue(ofRecipient: [1]) }
-        let now = SystemWallClock().now().seconds
-        #expect(queue.map { !$0.isUnused && abs($0.used - now) < 86_400 } == true)
+        let old = try Database(path: path, migrations: QueueRecords.migrations)
+        let queue = try old.read { try QueueRecords(connection: $0).queue(ofRecipient: [1]) }
+        #expect(queue.map { !$0.isUnused && $0.used == 86_400 } == true)
+        let new = try Database(path: folder.path("new.db"), migrations: QueueRecords.migrations)
+        #expect(try DevelopmentDatabase.schema(of: old) == DevelopmentDatabase.schema(of: new))
     }
 }

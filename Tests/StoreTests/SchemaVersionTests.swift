@@ -83,6 +83,47 @@ import Testing
         #expect(try copies() == ["notes-before-noon.txt"])
     }
 
+    private let first = Migration(
+        "notes 0.1", notes.script, replaces: DevelopmentSchema(steps: 2, last: "colour"))
+
+    @Test func developmentDatabaseIsAdopted() throws {
+        let old = [notes, Migration("colour", "INSERT INTO folder (name) VALUES ('a')")]
+        _ = try folder.database(old)
+        for _ in 0..<2 {
+            let rows = try folder.database([first]).read { connection in
+                try connection.query(
+                    "SELECT f.name AS name, v.number AS number, v.name AS step FROM folder f, schema_version v"
+                ) {
+                    "\($0.text("name")) \($0.integer("number")) \($0.text("step"))"
+                }
+            }
+            #expect(rows == ["a 1 notes 0.1"])
+        }
+        let error = #expect(throws: StoreError.self) { try folder.database(old) }
+        #expect(error?.code == .wrongVersion)
+    }
+
+    @Test func adoptedDatabaseTakesLaterSteps() throws {
+        _ = try folder.database([notes, Migration("colour", "INSERT INTO folder (name) VALUES ('a')")])
+        let steps = [first, colour, dropping]
+        let error = #expect(throws: StoreError.self) {
+            try Database(path: folder.path + "/notes.db", migrations: steps, consent: .missing)
+        }
+        #expect(error?.code == .wrongVersion && error?.sentence.contains("--confirm-migration") == true)
+        #expect(try folder.database(steps).count("folder") == 1)
+        #expect(try copies().contains("notes-before-final.db"))
+    }
+
+    @Test(arguments: [1, 3])
+    func otherDevelopmentDatabasesAreRejected(count: Int) throws {
+        let names = ["notes", "colour", "size"].prefix(count)
+        let old = names.map { Migration($0, $0 == "notes" ? notes.script : "") }
+        _ = try folder.database(old)
+        let error = #expect(throws: StoreError.self) { try folder.database([first]) }
+        #expect(error?.code == .wrongVersion && error?.sentence.contains("another version") == true)
+        _ = try folder.database(old)
+    }
+
     @Test func databaseOfAnotherHistoryIsRejected() throws {
         _ = try folder.database([notes])
         let error = #expect(throws: StoreError.self) { try folder.database([colour]) }

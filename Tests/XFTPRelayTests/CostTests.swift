@@ -217,18 +217,18 @@ import XFTP
         await place.relay.stop()
         let path = place.folder.path("relay/records.db")
         for suffix in ["", "-wal", "-shm"] { unlink(path + suffix) }
-        let old = try Database(path: path, migrations: [RelayRecords.migrations[0]])
         let created = place.clock.now().seconds
-        try old.transaction { connection in
-            for stored in 0...1 {
-                try connection.execute(
-                    """
-                    INSERT INTO chunk (sender_id, sender_key, size, digest, created, stored)
-                    VALUES (?, ?, 65536, ?, ?, ?)
-                    """, [UInt8(stored)], [1], [2], created, stored)
-            }
-        }
-        old.close()
+        try DevelopmentDatabase.make(
+            "file-relay", at: path,
+            rows: """
+                INSERT INTO announcement (id, due) VALUES (1, \(created + 7200));
+                INSERT INTO chunk (sender_id, sender_key, size, digest, created, stored, announcement) VALUES
+                    (x'00', x'01', 65536, x'02', \(created), 0, 1), (x'01', x'01', 65536, x'02', \(created), 1, NULL);
+                """)
+        let records = try Database(path: path, migrations: RelayRecords.migrations)
+        let new = try Database(path: place.folder.path("new.db"), migrations: RelayRecords.migrations)
+        #expect(try DevelopmentDatabase.schema(of: records) == DevelopmentDatabase.schema(of: new))
+        records.close()
         let again = try RelayPlace(folder: place.folder, clock: place.clock)
         #expect(try again.relay.expire() == 0)
         // A chunk with lost bytes can be uploaded again until it expires.

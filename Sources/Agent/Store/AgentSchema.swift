@@ -3,58 +3,27 @@ import Store
 /// Database schema of a profile's connections. All contents are secret.
 enum AgentSchema {
     static let migrations = [
-        Migration("connections", connections), Migration("since when", sinceWhen),
-        Migration("confirmed", confirmed), Migration("reasons", reasons),
-        Migration("own clock", ownClock),
+        Migration(
+            "connections 0.1", connections, replaces: DevelopmentSchema(steps: 5, last: "own clock"))
     ]
 
-    /// `reason`: the application's note of a connection. Older connections get one by their origin: a joined
-    /// link has left its hash, but the owner of a joined address is unknown.
-    private static let reasons = """
-        ALTER TABLE connection ADD COLUMN reason TEXT;
-        UPDATE connection SET reason = CASE
-            WHEN phase = 'address' THEN 'own address'
-            WHEN link_hash IS NOT NULL AND phase = 'joining' THEN 'given invitation'
-            WHEN link_hash IS NOT NULL THEN 'given address unknown'
-            WHEN phase = 'joining' OR id IN (SELECT accepted FROM contact_request) THEN 'requester'
-            ELSE 'own invitation' END;
-        """
-
-    /// `elapsed_time`: the last reading of the boot clock and the total time elapsed by then. All expiry uses
-    /// it. Times stored by other clocks restart from 0, so that nothing expires early.
+    /// All expiry uses the boot clock of `StoredClock`.
     ///
-    /// `required_security`: see `ConnectionState.requiredSecurity`.
-    ///
-    /// `refusals`, `refused_since`: number and start of consecutive refusals of the server; null after an
-    /// accepted message.
-    private static let ownClock = """
-        \(StoredClock.schema)
-        UPDATE received SET time = 0;
-        UPDATE identifier SET time = 0;
-        UPDATE unconfirmed SET time = 0;
-        UPDATE opened_link SET time = 0;
-        UPDATE outgoing SET waits_since = 0 WHERE waits_since IS NOT NULL;
-        UPDATE outgoing SET full_since = 0 WHERE full_since IS NOT NULL;
-        UPDATE connection SET moves = zeroblob(min(length(moves), 80)),
-            agreements = zeroblob(min(length(agreements), 24));
-        UPDATE connection SET confirmed = 0 WHERE confirmed IS NOT NULL;
-        ALTER TABLE connection ADD COLUMN required_security BLOB;
-        ALTER TABLE sending_queue ADD COLUMN refusals INTEGER NOT NULL DEFAULT 0;
-        ALTER TABLE sending_queue ADD COLUMN refused_since INTEGER;
-        """
-
-    /// `confirmed`: time when a server accepted the joiner's confirmation.
-    private static let confirmed = "ALTER TABLE connection ADD COLUMN confirmed INTEGER"
-
-    /// `waits_since`: the later of submission and connection; null until the connection is established.
-    private static let sinceWhen = """
-        ALTER TABLE outgoing ADD COLUMN waits_since INTEGER;
-        UPDATE outgoing SET waits_since = first_tried;
-        ALTER TABLE connection ADD COLUMN moves BLOB NOT NULL DEFAULT x'';
-        ALTER TABLE connection ADD COLUMN agreements BLOB NOT NULL DEFAULT x'';
-        """
-
+    /// * `connection`: `link_hash` is the SHA-256 of the joined link. `confirmed`: time when a server accepted the
+    ///   joiner's confirmation. `reason`: the application's note. `required_security`: see
+    ///   `ConnectionState.requiredSecurity`.
+    /// * `sending_queue`: `refusals`, `refused_since`: number and start of consecutive refusals of the server; null
+    ///   after an accepted message.
+    /// * `outgoing`: `is_body`: the application sent it and gets its result. `message_number` to `nonce` are set with
+    ///   the encryption, so that every try sends the same bytes. `waits_since`: the later of submission and connection;
+    ///   null until the connection is established. `first_tried`, `full_since`: times of the first try and of the first
+    ///   full queue.
+    /// * `unconfirmed`: sent messages without a receipt.
+    /// * `event`: outlives its connection.
+    /// * `contact_request`: `accepted` is its connection.
+    /// * `opened_link`: keys with which one-time links were opened, by SHA-256 of the link.
     private static let connections = """
+        \(StoredClock.schema)
         CREATE TABLE connection (
             id INTEGER PRIMARY KEY AUTOINCREMENT,
             phase TEXT NOT NULL,
@@ -71,8 +40,12 @@ enum AgentSchema {
             synchronisation_keys BLOB,
             answers_ready INTEGER NOT NULL,
             used_keys BLOB NOT NULL,
-            -- SHA-256 of the link that was joined.
-            link_hash BLOB UNIQUE
+            link_hash BLOB UNIQUE,
+            moves BLOB NOT NULL DEFAULT x'',
+            agreements BLOB NOT NULL DEFAULT x'',
+            confirmed INTEGER,
+            reason TEXT,
+            required_security BLOB
         ) STRICT;
         CREATE TABLE receiving_queue (
             id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -110,7 +83,9 @@ enum AgentSchema {
             authorization_seed BLOB NOT NULL,
             queue_key BLOB NOT NULL,
             is_secured INTEGER NOT NULL,
-            is_gone INTEGER NOT NULL
+            is_gone INTEGER NOT NULL,
+            refusals INTEGER NOT NULL DEFAULT 0,
+            refused_since INTEGER
         ) STRICT;
         CREATE INDEX sending_queue_of_connection ON sending_queue (connection);
         CREATE TABLE outgoing (
@@ -120,19 +95,16 @@ enum AgentSchema {
             content BLOB NOT NULL,
             notifies INTEGER NOT NULL,
             is_urgent INTEGER NOT NULL,
-            -- Whether the application sent it, and is told what becomes of it.
             is_body INTEGER NOT NULL,
-            -- From here on once it is encrypted, so that it is the same however often it is sent.
             message_number INTEGER,
             hash BLOB,
             envelope BLOB,
             nonce BLOB,
-            -- When it was tried for the first time, and when its queue was full for the first time.
             first_tried INTEGER,
-            full_since INTEGER
+            full_since INTEGER,
+            waits_since INTEGER
         ) STRICT;
         CREATE INDEX outgoing_in_turn ON outgoing (connection, is_urgent DESC, number);
-        -- What was sent and no receipt has come of.
         CREATE TABLE unconfirmed (
             connection INTEGER NOT NULL REFERENCES connection (id) ON DELETE CASCADE,
             message_number INTEGER NOT NULL,
@@ -157,7 +129,6 @@ enum AgentSchema {
             PRIMARY KEY (connection, hash)
         ) STRICT, WITHOUT ROWID;
         CREATE INDEX received_by_time ON received (time);
-        -- It outlives its connection.
         CREATE TABLE event (
             number INTEGER PRIMARY KEY AUTOINCREMENT,
             connection INTEGER NOT NULL,
@@ -175,10 +146,8 @@ enum AgentSchema {
             id INTEGER PRIMARY KEY AUTOINCREMENT,
             address INTEGER NOT NULL REFERENCES connection (id) ON DELETE CASCADE,
             link TEXT NOT NULL,
-            -- The connection, once it was accepted.
             accepted INTEGER REFERENCES connection (id) ON DELETE SET NULL
         ) STRICT;
-        -- Keys with which one-time links were opened, by SHA-256 of the link.
         CREATE TABLE opened_link (
             hash BLOB PRIMARY KEY,
             seed BLOB NOT NULL,

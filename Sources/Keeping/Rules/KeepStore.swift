@@ -8,7 +8,7 @@ import Store
 public final class KeepStore: Sendable {
     static let migrations = [
         Migration(
-            "rules",
+            "rules 0.1",
             """
             CREATE TABLE rule (
                 chat TEXT PRIMARY KEY,
@@ -16,15 +16,13 @@ public final class KeepStore: Sendable {
                 largest INTEGER,
                 minimum_free INTEGER,
                 uses_metered INTEGER CHECK (uses_metered IN (0, 1)),
-                moment TEXT CHECK (moment IN ('arrival', 'expiring'))
+                moment TEXT CHECK (moment IN ('arrival', 'expiring')),
+                receives_small_media INTEGER CHECK (receives_small_media IN (0, 1))
             ) STRICT, WITHOUT ROWID;
             CREATE TABLE told (file INTEGER PRIMARY KEY, expires INTEGER NOT NULL) STRICT;
             CREATE INDEX told_by_expiry ON told (expires);
             CREATE TABLE look (number INTEGER PRIMARY KEY CHECK (number = 1), time INTEGER NOT NULL) STRICT;
-            """),
-        Migration(
-            "small media",
-            "ALTER TABLE rule ADD COLUMN receives_small_media INTEGER CHECK (receives_small_media IN (0, 1))"),
+            """, replaces: DevelopmentSchema(steps: 2, last: "small media"))
     ]
 
     private let database: Database

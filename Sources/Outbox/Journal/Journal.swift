@@ -20,11 +20,14 @@ final class Journal: Sendable {
         }
     }
 
+    /// * `name` may be a path (`PartPath`).
+    /// * `withdrawn`: removed, but the core may have it. Such a row is `unsure` too, and is never sent by itself.
+    /// * `hold`: why a draft may be unfinished (`HoldReason`), or that the user wants it as it is.
     static let migrations = [
         Migration(
-            "drafts",
+            "drafts 0.1",
             """
-            CREATE TABLE outbox (mark TEXT NOT NULL) STRICT;
+            CREATE TABLE outbox (mark TEXT NOT NULL, seen INTEGER NOT NULL DEFAULT 0) STRICT;
             CREATE TABLE draft (
                 id INTEGER PRIMARY KEY AUTOINCREMENT,
                 chat TEXT NOT NULL,
@@ -49,30 +52,13 @@ final class Journal: Sendable {
                 staged_kind TEXT,
                 item INTEGER,
                 problem TEXT,
+                place INTEGER NOT NULL DEFAULT 0,
+                withdrawn INTEGER NOT NULL DEFAULT 0,
+                hold TEXT,
                 CHECK ((state = 'queued') <= (staged_folder IS NOT NULL)),
                 CHECK ((state = 'sent') <= (item IS NOT NULL))
             ) STRICT;
-            """),
-        Migration(
-            "order",
-            """
-            ALTER TABLE draft ADD COLUMN place INTEGER NOT NULL DEFAULT 0;
-            UPDATE draft SET place = id;
-            """),
-        Migration(
-            "age",
-            """
-            ALTER TABLE outbox ADD COLUMN seen INTEGER NOT NULL DEFAULT 0;
-            UPDATE draft SET touched = 0;
-            """),
-        // From here on names may be paths (`PartPath`); earlier versions would send such parts one by one.
-        Migration("folders", "UPDATE outbox SET seen = seen;"),
-        // A row removed when the core may have the draft; its word is `unsure`, which is never sent
-        // automatically.
-        Migration("withdrawn", "ALTER TABLE draft ADD COLUMN withdrawn INTEGER NOT NULL DEFAULT 0;"),
-        // The reason why a draft may be unfinished (`HoldReason`), or the mark that the user wants it as it
-        // is.
-        Migration("holds", "ALTER TABLE draft ADD COLUMN hold TEXT;"),
+            """, replaces: DevelopmentSchema(steps: 6, last: "holds"))
     ]
 
     let database: Database

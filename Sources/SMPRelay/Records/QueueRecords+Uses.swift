@@ -2,15 +2,6 @@ import Store
 
 /// The times of use of queues.
 extension QueueRecords {
-    static let usesMigration = Migration(
-        "uses of queues",
-        """
-        ALTER TABLE queue ADD COLUMN used INTEGER NOT NULL DEFAULT 0;
-        ALTER TABLE queue ADD COLUMN unused INTEGER NOT NULL DEFAULT 0;
-        UPDATE queue SET used = CAST(strftime('%s', 'now') AS INTEGER);
-        CREATE INDEX queue_by_use ON queue (unused, used);
-        """)
-
     /// Records a use of a queue.
     /// - Parameter time: The time in seconds since 1970, rounded down.
     func noteUse(of queue: Int64, at time: Int64) throws {

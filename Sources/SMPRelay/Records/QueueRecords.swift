@@ -9,7 +9,7 @@ struct QueueRecords {
 
     static let migrations = [
         Migration(
-            "queues and messages",
+            "queues and messages 0.1",
             """
             CREATE TABLE queue (
                 id INTEGER PRIMARY KEY,
@@ -20,7 +20,9 @@ struct QueueRecords {
                 mode TEXT,
                 box_secret BLOB NOT NULL,
                 suspended INTEGER NOT NULL DEFAULT 0,
-                full INTEGER NOT NULL DEFAULT 0
+                full INTEGER NOT NULL DEFAULT 0,
+                used INTEGER NOT NULL DEFAULT 0,
+                unused INTEGER NOT NULL DEFAULT 0
             ) STRICT;
             CREATE TABLE link (
                 queue INTEGER PRIMARY KEY REFERENCES queue (id) ON DELETE CASCADE,
@@ -38,7 +40,8 @@ struct QueueRecords {
             ) STRICT;
             CREATE INDEX message_by_queue ON message (queue, number);
             CREATE INDEX message_by_age ON message (received);
-            """), usesMigration,
+            CREATE INDEX queue_by_use ON queue (unused, used);
+            """, replaces: DevelopmentSchema(steps: 2, last: "uses of queues"))
     ]
 
     static let columns =

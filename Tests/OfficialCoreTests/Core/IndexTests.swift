@@ -12,8 +12,8 @@ import Testing
 
     init() throws { folder = try TemporaryFolder() }
 
-    private func database(_ count: Int = Schema.migrations.count) throws -> Database {
-        try Database(path: folder.path("index.sqlite"), migrations: Array(Schema.migrations.prefix(count)))
+    private func database() throws -> Database {
+        try Database(path: folder.path("index.sqlite"), migrations: Schema.migrations)
     }
 
     private static let problem = FileProblem(.blocked, "It is blocked.")
@@ -133,12 +133,10 @@ import Testing
         #expect(error?.sentence.contains("backup") == true)
     }
 
-    /// The databases as each earlier version left them.
-    @Test(arguments: 1...Schema.migrations.count)
-    func earlierIndexVersionsOpen(version: Int) throws {
-        try database(version).transaction { connection in
-            try connection.executeScript(
-                """
+    @Test func developmentIndexOpens() throws {
+        try DevelopmentDatabase.make(
+            "official-index", at: folder.path("index.sqlite"),
+            rows: """
                 INSERT INTO chat (chat, name, updated, refused, gone, listed) VALUES ('@1', 'bob', 5, NULL, 0, 1);
                 INSERT INTO walk (reference, chat, number, start, frontier, done, again)
                     VALUES ('@1', '@1', 3, 9, 4, 0, 0);
@@ -149,7 +147,8 @@ import Testing
                 INSERT INTO send (message, chat, folder, run, item, size)
                     VALUES ('m', '@1', 'message-1', 'attached', NULL, 7);
                 """)
-        }
+        let new = try Database(path: folder.path("new.sqlite"), migrations: Schema.migrations)
+        #expect(try DevelopmentDatabase.schema(of: database()) == DevelopmentDatabase.schema(of: new))
         try database().read { connection in
             let tables = IndexTables(connection)
             #expect(try tables.chats.shown().map(\.displayName) == ["bob"])

@@ -12,9 +12,13 @@ enum Schema {
         AND (status != 'sndStored' OR transport != 'local')
         """
 
+    /// * `item`: `preview`: its message has a preview, which the core stores. `deleted`: its sender deleted the
+    ///   message, and the core keeps its file.
+    /// * `send`: `newest` is the newest item known when the send began; its own message can only be a later one.
+    /// * `identity`: the database and profile of the index. `place`: the folder of copies and files of links.
     static let migrations = [
         Migration(
-            "index",
+            "files 0.1",
             """
             CREATE TABLE chat (
                 chat TEXT PRIMARY KEY,
@@ -22,7 +26,8 @@ enum Schema {
                 updated INTEGER NOT NULL,
                 refused TEXT,
                 gone INTEGER NOT NULL DEFAULT 0,
-                listed INTEGER NOT NULL DEFAULT 0
+                listed INTEGER NOT NULL DEFAULT 0,
+                named INTEGER NOT NULL DEFAULT 0
             ) STRICT;
             CREATE TABLE walk (
                 reference TEXT PRIMARY KEY,
@@ -55,7 +60,11 @@ enum Schema {
                 sentence TEXT,
                 described INTEGER NOT NULL,
                 path TEXT,
-                sealed INTEGER NOT NULL
+                sealed INTEGER NOT NULL,
+                disappears INTEGER NOT NULL DEFAULT 0,
+                read INTEGER NOT NULL DEFAULT 0,
+                preview INTEGER NOT NULL DEFAULT 0,
+                deleted INTEGER NOT NULL DEFAULT 0
             ) STRICT;
             CREATE INDEX item_of_chat ON item (chat, id);
             CREATE INDEX item_of_reference ON item (reference, id);
@@ -66,40 +75,21 @@ enum Schema {
                 folder TEXT NOT NULL UNIQUE,
                 run TEXT NOT NULL,
                 item INTEGER,
-                size INTEGER NOT NULL
+                size INTEGER NOT NULL,
+                newest INTEGER NOT NULL DEFAULT 0
             ) STRICT;
-            """),
-        Migration("moving", "CREATE INDEX moving_item ON item (id) WHERE \(isMoving)"),
-        Migration(
-            "kept",
-            """
+            CREATE INDEX moving_item ON item (id) WHERE \(isMoving);
             CREATE TABLE kept (
-                file INTEGER PRIMARY KEY, path TEXT NOT NULL, key BLOB NOT NULL, nonce BLOB NOT NULL) STRICT;
-            """),
-        Migration("disappearing", "ALTER TABLE item ADD COLUMN disappears INTEGER NOT NULL DEFAULT 0"),
-        // The newest item before a send started; the send's own message is newer.
-        Migration("newest", "ALTER TABLE send ADD COLUMN newest INTEGER NOT NULL DEFAULT 0"),
-        Migration("read", "ALTER TABLE item ADD COLUMN read INTEGER NOT NULL DEFAULT 0"),
-        Migration("named", "ALTER TABLE chat ADD COLUMN named INTEGER NOT NULL DEFAULT 0"),
-        Migration("unsettled", "CREATE INDEX unsettled_item ON item (id) WHERE \(isUnsettled)"),
-        // True if the message has a preview, which the core stores. Most pictures and videos have one.
-        Migration(
-            "preview",
-            """
-            ALTER TABLE item ADD COLUMN preview INTEGER NOT NULL DEFAULT 0;
-            UPDATE item SET preview = 1 WHERE kind IN ('image', 'video');
-            """),
-        Migration("leaving", "CREATE INDEX leaving_item ON item (time, id) WHERE \(isLeaving)"),
-        // Identity of the profile and its database.
-        Migration(
-            "identity",
-            "CREATE TABLE identity (only INTEGER PRIMARY KEY CHECK (only = 1), text TEXT NOT NULL) STRICT"),
-        // Path of copies and files of links.
-        Migration(
-            "place",
-            "CREATE TABLE place (only INTEGER PRIMARY KEY CHECK (only = 1), staging TEXT NOT NULL) STRICT"),
-        // The sender deleted the message, but the core keeps its file.
-        Migration("deleted by sender", "ALTER TABLE item ADD COLUMN deleted INTEGER NOT NULL DEFAULT 0"),
+                file INTEGER PRIMARY KEY,
+                path TEXT NOT NULL,
+                key BLOB NOT NULL,
+                nonce BLOB NOT NULL
+            ) STRICT;
+            CREATE INDEX unsettled_item ON item (id) WHERE \(isUnsettled);
+            CREATE INDEX leaving_item ON item (time, id) WHERE \(isLeaving);
+            CREATE TABLE identity (only INTEGER PRIMARY KEY CHECK (only = 1), text TEXT NOT NULL) STRICT;
+            CREATE TABLE place (only INTEGER PRIMARY KEY CHECK (only = 1), staging TEXT NOT NULL) STRICT;
+            """, replaces: DevelopmentSchema(steps: 13, last: "deleted by sender"))
     ]
 
     /// Condition for received items without their file, which relays will delete.
