@@ -50,6 +50,7 @@ let package = Package(
         library("CSQLite", pkgConfig: "sqlite3", package: "libsqlite3-dev"),
         library("COpenSSL", pkgConfig: "openssl", package: "libssl-dev"),
         library("CNghttp2", pkgConfig: "libnghttp2", package: "libnghttp2-dev"),
+        library("CZlib", pkgConfig: "zlib", package: "zlib1g-dev"),
         .target(name: "CLinux"),
         // Debian's toml++ consists of headers only.
         .target(name: "CToml"),
@@ -75,7 +76,7 @@ let package = Package(
         module("SMP", uses: ["Base", "Cryptography"]),
         module("Agent", uses: ["Base", "Posix", "Cryptography", "Store", "Ratchet", "SMP"]),
         module("ChatProtocol", uses: ["Base", "JSON"]),
-        module("XFTP", uses: ["Base", "Posix", "Cryptography", "Network", "CLinux"]),
+        module("XFTP", uses: ["Base", "Posix", "Cryptography", "Network", "CLinux", "CZlib"]),
         module("XFTPRelay", uses: ["Base", "Posix", "Cryptography", "Store", "Network", "XFTP"]),
         module(
             "SMPRelay", uses: ["Base", "Posix", "Cryptography", "Store", "Network", "SMP", "SMPClient"]),

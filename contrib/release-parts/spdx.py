@@ -16,7 +16,7 @@ LICENSES = {
     "libstdc++": "GPL-3.0-or-later WITH GCC-exception-3.1", "libarchive": "BSD-2-Clause",
     "libdbus": "AFL-2.1 OR GPL-2.0-or-later", "libgcrypt": "LGPL-2.1-or-later", "libgdk-pixbuf": "LGPL-2.1-or-later",
     "libqrencode": "LGPL-2.1-or-later", "libsecret": "LGPL-2.1-or-later", "libzstd": "BSD-3-Clause",
-    "webp-pixbuf-loader": "LGPL-2.0-or-later", "fuse3": "GPL-2.0-only",
+    "webp-pixbuf-loader": "LGPL-2.0-or-later", "fuse3": "GPL-2.0-only", "zlib1g": "Zlib",
 }
 
 
