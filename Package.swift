@@ -145,7 +145,7 @@ let package = Package(
             name: "chatfs-bench",
             dependencies: [
                 "Base", "Posix", "Cryptography", "KeySlots", "Unlocking", "Network", "ChatCore",
-                "EmbeddedCore", "CommandLineKit", "ScriptedCore", "SMP", "SMPClient", "COpenSSL",
+                "EmbeddedCore", "CommandLineKit", "ScriptedCore", "SMP", "COpenSSL",
             ],
             swiftSettings: settings),
 

@@ -6,8 +6,8 @@ struct MeasureTable: Sendable {
         OfficialMeasure(),
         HydratedMeasure(), WarmMeasure(), SmallMeasure(), ListMeasure(), HistoryMeasure(),
         SealedMeasure(),
-        OfficialHistoryMeasure(), DescribedMeasure(), FarMeasure(), MessagesMeasure(), PairMeasure(),
-        ContactsMeasure(), ArrivalMeasure(), AttackMeasure(),
+        OfficialHistoryMeasure(), DescribedMeasure(), FarMeasure(), ContactsMeasure(), ArrivalMeasure(),
+        AttackMeasure(),
     ])
 
     private let measures: [any Measure]

@@ -15,22 +15,10 @@ struct MessageRelay: Sendable {
                 "relay", "--listen", "127.0.0.1:0", "--dir", stage.path("messages"), "--queues-per-hour",
                 "1000000000",
             ])
-        guard let server = ServerAddress(try await line("smp://", of: process, on: stage)) else {
+        let line = await process.line(within: .seconds(30)) { $0.hasPrefix("smp://") }
+        guard let line, let server = ServerAddress(line) else {
             throw stage.failure("The relay", process)
         }
         return MessageRelay(process: process, server: server)
-    }
-
-    /// For files.
-    func fileAddress(on stage: Stage) async throws -> String {
-        try await Self.line("xftp://", of: process, on: stage)
-    }
-
-    private static func line(
-        _ beginning: String, of process: ObservedProcess, on stage: Stage
-    ) async throws -> String {
-        guard let line = await process.line(within: .seconds(30), where: { $0.hasPrefix(beginning) })
-        else { throw stage.failure("The relay", process) }
-        return line
     }
 }
