@@ -69,7 +69,7 @@ let package = Package(
         module(
             "Unlocking", uses: ["Base", "Posix", "Cryptography", "KeySlots", "Keyring", "Store", "CLinux"]),
         module("Network", uses: ["Base", "Posix", "COpenSSL", "CNghttp2", "CLinux"]),
-        module("JSON", uses: []),
+        module("JSON", uses: ["Base"]),
         module("QRCodes", uses: ["Base"]),
         module("ChatCore", uses: ["Base"]),
         module("Ratchet", uses: ["Base", "Cryptography"]),

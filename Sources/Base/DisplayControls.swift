@@ -20,13 +20,11 @@ public enum PrintableJSON {
         guard json.unicodeScalars.contains(where: isEscaped) else { return json }
         var result = String.UnicodeScalarView()
         for scalar in json.unicodeScalars {
-            guard isEscaped(scalar) else {
+            if isEscaped(scalar) {
+                result.append(contentsOf: QuotedText.escape(scalar).unicodeScalars)
+            } else {
                 result.append(scalar)
-                continue
             }
-            let digits = String(scalar.value, radix: 16)
-            result.append(
-                contentsOf: ("\\u" + String(repeating: "0", count: 4 - digits.count) + digits).unicodeScalars)
         }
         return String(result)
     }

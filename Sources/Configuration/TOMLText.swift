@@ -1,3 +1,5 @@
+import Base
+
 /// Writes keys and strings of TOML 1.0.
 public enum TOMLText {
     /// A bare key if its characters allow that, else a quoted one.
@@ -17,16 +19,6 @@ public enum TOMLText {
 
     /// A basic string.
     public static func string(_ text: String) -> String {
-        var result = "\""
-        for scalar in text.unicodeScalars {
-            switch scalar {
-            case "\"", "\\": result += "\\\(scalar)"
-            case "\u{0}"..."\u{1F}", "\u{7F}":
-                let digits = String(scalar.value, radix: 16, uppercase: true)
-                result += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
-            default: result.unicodeScalars.append(scalar)
-            }
-        }
-        return result + "\""
+        QuotedText.quote(text, isShort: false) { $0 == "\u{7F}" }
     }
 }

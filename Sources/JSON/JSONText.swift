@@ -1,22 +1,14 @@
+import Base
+
 /// Writes JSON for commands and messages. The text never contains a line break or NUL.
 public enum JSONText {
     public static func string(_ value: String) -> String {
-        var text = "\""
-        text.reserveCapacity(value.utf8.count + 2)
-        for scalar in value.unicodeScalars {
+        QuotedText.quote(value, isShort: true) { scalar in
             switch scalar {
-            case "\"": text += "\\\""
-            case "\\": text += "\\\\"
-            case "\n": text += "\\n"
-            case "\r": text += "\\r"
-            case "\t": text += "\\t"
-            case "\u{00}"..<"\u{20}", "\u{7F}"..<"\u{A0}", "\u{2028}", "\u{2029}":
-                let digits = String(scalar.value, radix: 16)
-                text += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
-            default: text.unicodeScalars.append(scalar)
+            case "\u{7F}"..<"\u{A0}", "\u{2028}", "\u{2029}": true
+            default: false
             }
         }
-        return text + "\""
     }
 
     /// Writes members in the given order. The values are JSON.

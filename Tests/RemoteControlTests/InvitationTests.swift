@@ -34,7 +34,7 @@ import Testing
     }
 
     @Test func jsonOfLinksEscapesAsThePhoneDoes() {
-        #expect(CanonicalJSON.string("\"\\/\n\r\t\u{1F}\u{7F}ü") == #""\"\\/\n\r\t\u001f"# + "\u{7F}ü\"")
+        #expect(Invitation.string("\"\\/\n\r\t\u{1F}\u{7F}ü") == #""\"\\/\n\r\t\u001f"# + "\u{7F}ü\"")
     }
 
     @Test func addressesWithColonsAreEncodedInTheLink() throws {

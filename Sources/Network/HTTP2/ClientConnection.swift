@@ -69,7 +69,20 @@ final class ClientConnection: Sendable {
         state.withLock { !$0.isClosing && $0.failure == nil && !$0.isGoingAway }
     }
 
-    func add(_ request: ClientRequest) {
+    /// Sends the request and waits for its end. Cancels it with its task.
+    func perform(_ request: ClientRequest) async throws(NetworkError) {
+        let outcome = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                request.begin(continuation)
+                add(request)
+            }
+        } onCancel: {
+            cancel(request)
+        }
+        try outcome.get()
+    }
+
+    private func add(_ request: ClientRequest) {
         let refusal: NetworkError? = state.withLock { state in
             if let failure = state.failure { return failure }
             if state.isClosing || state.isGoingAway {
@@ -82,7 +95,7 @@ final class ClientConnection: Sendable {
     }
 
     /// Cancels the request, before or after it was added.
-    func cancel(_ request: ClientRequest) {
+    private func cancel(_ request: ClientRequest) {
         request.markCancelled()
         wakeUp.notify()
     }

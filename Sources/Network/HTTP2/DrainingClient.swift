@@ -30,17 +30,7 @@ public final class DrainingClient: Sendable {
     public func send(
         _ body: @escaping BodyMaker, to sink: any BodySink, patience: Duration
     ) async throws(NetworkError) {
-        let request = ClientRequest(
-            body: LateBody(body), sink: sink, patience: patience)
-        let outcome = await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                request.begin(continuation)
-                connection.add(request)
-            }
-        } onCancel: {
-            connection.cancel(request)
-        }
-        try outcome.get()
+        try await connection.perform(ClientRequest(body: LateBody(body), sink: sink, patience: patience))
     }
 
     /// Closes the connection; pending requests fail with `.closed`.

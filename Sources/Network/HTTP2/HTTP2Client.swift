@@ -57,15 +57,7 @@ public final class HTTP2Client: Sendable {
         _ body: any BodySource, to sink: any BodySink, deadline: Duration
     ) async throws(NetworkError) {
         let request = ClientRequest(body: body, sink: sink, deadline: Deadline(after: deadline))
-        let outcome = await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                request.begin(continuation)
-                connection.add(request)
-            }
-        } onCancel: {
-            connection.cancel(request)
-        }
-        try outcome.get()
+        try await connection.perform(request)
     }
 
     /// Closes the connection; pending requests fail with `.closed`.

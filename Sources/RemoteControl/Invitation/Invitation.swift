@@ -63,9 +63,12 @@ public struct Invitation: Hashable, Sendable {
             + "&dh=\(key(agreementKey))"
     }
 
+    /// A JSON string in the phone's own encoding, over which it verifies signatures.
+    static func string(_ value: String) -> String { QuotedText.quote(value, isShort: true) }
+
     /// Keys in alphabetical order, no spaces.
     private var application: String {
-        let string = CanonicalJSON.string
+        let string = Self.string
         return #"{"appVersionRange":{"maxVersion":\#(string("\(versions.maximum)")),"#
             + #""minVersion":\#(string("\(versions.minimum)"))},"deviceName":\#(string(name.text))}"#
     }

@@ -17,15 +17,12 @@ public struct ServerAddress: Sendable {
     public static let defaultPort: UInt16 = 5223
     public var port: UInt16 { writtenPort ?? Self.defaultPort }
 
-    private static let maxHosts = 8
-    private static let longestHost = 253
     private static let scheme = "smp://"
 
     /// Returns nil for an invalid fingerprint or host.
     public init?(fingerprint: [UInt8], hosts: [String], port: UInt16? = nil, password: String? = nil) {
-        guard fingerprint.count == 32, (1...Self.maxHosts).contains(hosts.count),
-            hosts.allSatisfy(Self.isHost),
-            port != 0
+        guard fingerprint.count == 32, (1...ServerText.maxHosts).contains(hosts.count),
+            hosts.allSatisfy(ServerText.isHost), port != 0
         else { return nil }
         if let password {
             let isPrintable = password.utf8.allSatisfy { $0 > 32 && $0 < 127 && !"@:/".utf8.contains($0) }
@@ -39,86 +36,20 @@ public struct ServerAddress: Sendable {
 
     /// Reads the text form. Returns nil if it is malformed.
     public init?(_ text: some StringProtocol) {
-        guard text.utf8.count <= 2560, text.hasPrefix(Self.scheme) else { return nil }
-        let rest = text.dropFirst(Self.scheme.count)
-        guard let at = rest.lastIndex(of: "@") else { return nil }
-        let identity = rest[..<at].split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-        guard let fingerprint = Base64URL.decode(identity[0]),
-            let place = Self.place(rest[rest.index(after: at)...])
-        else { return nil }
+        guard let read = ServerText(text, scheme: Self.scheme, longest: 2560) else { return nil }
         self.init(
-            fingerprint: fingerprint, hosts: place.hosts, port: place.port,
-            password: identity.count == 2 ? String(identity[1]) : nil)
-    }
-
-    private static func place(_ text: some StringProtocol) -> (hosts: [String], port: UInt16?)? {
-        var place = Substring(String(text))
-        var port: UInt16?
-        if let colon = place.lastIndex(of: ":"), !place[colon...].contains("]") {
-            guard let number = Self.port(place[place.index(after: colon)...]) else { return nil }
-            port = number
-            place = place[..<colon]
-        }
-        return hosts(place).map { ($0, port) }
-    }
-
-    /// Reads a port from 1 to 65535.
-    static func port(_ text: some StringProtocol) -> UInt16? {
-        guard text.utf8.allSatisfy({ (48...57).contains($0) }), let port = UInt16(text), port > 0 else {
-            return nil
-        }
-        return port
-    }
-
-    /// Reads names separated by commas, with IPv6 in brackets.
-    static func hosts(_ text: some StringProtocol) -> [String]? {
-        var hosts: [String] = []
-        for host in text.split(separator: ",", omittingEmptySubsequences: false) {
-            let isBracketed = host.hasPrefix("[") && host.hasSuffix("]")
-            let name = String(isBracketed ? host.dropFirst().dropLast() : host)
-            guard isHost(name), isBracketed == name.contains(":"), hosts.count < maxHosts else { return nil }
-            hosts.append(name)
-        }
-        return hosts
-    }
-
-    /// Checks for a name of letters, digits, `.`, `-` and `_`, or an IPv6 address.
-    private static func isHost(_ text: String) -> Bool {
-        guard !text.isEmpty, text.utf8.count <= longestHost else { return false }
-        if text.contains(":") {
-            return text.utf8.allSatisfy { byte in
-                byte == UInt8(ascii: ":") || byte == UInt8(ascii: ".")
-                    || byte < 128 && Character(UnicodeScalar(byte)).isHexDigit
-            }
-        }
-        return text.utf8.allSatisfy { byte in
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "-"),
-                UInt8(ascii: "_"):
-                true
-            default: false
-            }
-        }
+            fingerprint: read.fingerprint, hosts: read.hosts, port: read.port, password: read.password)
     }
 
     /// The address without the password: fit for links, logs and screens.
-    public var text: String { "\(Self.scheme)\(Base64URL.encode(fingerprint))@\(place)" }
+    public var text: String { written(password: nil) }
 
     /// The full address for the user's own configuration. Secret if it has a password.
-    public var textWithPassword: String {
-        guard let password else { return text }
-        return "\(Self.scheme)\(Base64URL.encode(fingerprint)):\(password)@\(place)"
-    }
+    public var textWithPassword: String { written(password: password) }
 
-    private var place: String {
-        writtenPort.map { "\(hostText):\($0)" } ?? hostText
-    }
-
-    private var hostText: String { Self.text(of: hosts) }
-
-    static func text(of hosts: [String]) -> String {
-        hosts.map { $0.contains(":") ? "[\($0)]" : $0 }.joined(separator: ",")
+    private func written(password: String?) -> String {
+        ServerText(fingerprint: fingerprint, password: password, hosts: hosts, port: writtenPort)
+            .text(scheme: Self.scheme)
     }
 
     /// Returns whether both may be the same server. Links name fewer hosts than addresses do.
@@ -153,12 +84,12 @@ extension ByteReader {
         }
         var number: UInt16?
         if !port.isEmpty {
-            guard let read = ServerAddress.port(String(decoding: port, as: UTF8.self)) else { return nil }
+            guard let read = ServerText.port(String(decoding: port, as: UTF8.self)) else { return nil }
             number = read
         }
         // IPv6 has brackets here too.
         guard
-            let names = ServerAddress.hosts(
+            let names = ServerText.hosts(
                 hosts.map { String(decoding: $0, as: UTF8.self) }.joined(separator: ",")),
             names.count == hosts.count
         else { return nil }
@@ -168,7 +99,7 @@ extension ByteReader {
 
 extension [UInt8] {
     public mutating func append(_ server: ServerAddress) {
-        append(byteStrings: server.hosts.map { Array(ServerAddress.text(of: [$0]).utf8) })
+        append(byteStrings: server.hosts.map { Array(ServerText.text(of: [$0]).utf8) })
         append(byteString: server.writtenPort.map { Array("\($0)".utf8) } ?? [])
         append(byteString: server.fingerprint)
     }

@@ -38,7 +38,7 @@ public struct ShortLink: Hashable, Sendable {
     }
 
     /// The link for people.
-    public var webLink: String { "https://\(ServerAddress.text(of: [server.hosts[0]]))/\(path(isWeb: true))" }
+    public var webLink: String { "https://\(ServerText.text(of: [server.hosts[0]]))/\(path(isWeb: true))" }
     /// The link between clients.
     public var link: String { "\(Self.scheme)/\(path(isWeb: false))" }
 
@@ -49,7 +49,7 @@ public struct ShortLink: Hashable, Sendable {
         if !(isWeb && isPreset) {
             let hosts = isWeb ? Array(server.hosts.dropFirst()) : server.hosts
             if !hosts.isEmpty {
-                parameters.append("h=\(PercentEncoding.encode(ServerAddress.text(of: hosts)))")
+                parameters.append("h=\(PercentEncoding.encode(ServerText.text(of: hosts)))")
             }
             if let port = server.writtenPort { parameters.append("p=\(port)") }
             parameters.append("c=\(Self.text(server.fingerprint))")
@@ -93,11 +93,11 @@ public struct ShortLink: Hashable, Sendable {
     private static func server(webHost: Substring?, _ parts: LinkParts) -> ServerAddress? {
         var hosts: [String] = []
         if let webHost {
-            guard let read = ServerAddress.hosts(webHost), read.count == 1 else { return nil }
+            guard let read = ServerText.hosts(webHost), read.count == 1 else { return nil }
             hosts = read
         }
         if let more = parts["h"] {
-            guard let read = ServerAddress.hosts(more) else { return nil }
+            guard let read = ServerText.hosts(more) else { return nil }
             hosts += read
         }
         guard let first = hosts.first else { return nil }
@@ -108,7 +108,7 @@ public struct ShortLink: Hashable, Sendable {
         guard let bytes = Base64URL.decode(fingerprint) else { return nil }
         var port: UInt16?
         if let text = parts["p"] {
-            guard let read = ServerAddress.port(text) else { return nil }
+            guard let read = ServerText.port(text) else { return nil }
             port = read
         }
         return ServerAddress(fingerprint: bytes, hosts: hosts, port: port)

@@ -18,8 +18,7 @@ public struct RelayAddress: Sendable {
     public var port: UInt16 { writtenPort ?? Self.defaultPort }
 
     public static let defaultPort: UInt16 = 443
-    private static let maxHosts = 8
-    private static let longestHost = 253
+    private static let scheme = "xftp://"
 
     public init(fingerprint: [UInt8], hosts: [String], port: UInt16?, password: String? = nil) {
         precondition(fingerprint.count == 32 && !hosts.isEmpty)
@@ -31,79 +30,29 @@ public struct RelayAddress: Sendable {
 
     /// Parses the text form. Returns nil if it is invalid.
     public init?(_ text: some StringProtocol) {
-        let scheme = "xftp://"
-        guard text.utf8.count <= 2048, text.hasPrefix(scheme) else { return nil }
-        let rest = text.dropFirst(scheme.count)
-        guard let at = rest.lastIndex(of: "@") else { return nil }
-        let identity = rest[..<at].split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-        guard let fingerprint = Base64URL.decode(identity[0]), fingerprint.count == 32 else { return nil }
-        self.fingerprint = fingerprint
-        if identity.count == 2 {
-            let password = String(identity[1])
+        guard let read = ServerText(text, scheme: Self.scheme, longest: 2048), read.fingerprint.count == 32
+        else { return nil }
+        if let password = read.password {
             let isPrintable = password.utf8.allSatisfy { $0 > 32 && $0 < 127 }
             guard !password.isEmpty, password.utf8.count <= 255, isPrintable else { return nil }
-            self.password = password
-        } else {
-            password = nil
         }
-        var place = Substring(String(rest[rest.index(after: at)...]))
-        if let colon = place.lastIndex(of: ":"), !place[colon...].contains("]") {
-            let digits = place[place.index(after: colon)...]
-            guard digits.utf8.allSatisfy({ (48...57).contains($0) }), let port = UInt16(digits), port > 0
-            else { return nil }
-            writtenPort = port
-            place = place[..<colon]
-        } else {
-            writtenPort = nil
-        }
-        var hosts: [String] = []
-        for host in place.split(separator: ",", omittingEmptySubsequences: false) {
-            guard let host = Self.host(host), hosts.count < Self.maxHosts else { return nil }
-            hosts.append(host)
-        }
-        guard !hosts.isEmpty else { return nil }
-        self.hosts = hosts
-    }
-
-    /// Accepts a name of letters, digits, `.`, `-` and `_`, or an IPv6 address in brackets.
-    private static func host(_ text: Substring) -> String? {
-        guard !text.isEmpty, text.utf8.count <= longestHost else { return nil }
-        if text.hasPrefix("[") {
-            guard text.hasSuffix("]") else { return nil }
-            let inner = text.dropFirst().dropLast()
-            let isAddress = inner.utf8.allSatisfy {
-                $0 == UInt8(ascii: ":") || $0 == UInt8(ascii: ".") || Character(UnicodeScalar($0)).isHexDigit
-            }
-            return isAddress && inner.contains(":") ? String(inner) : nil
-        }
-        let isName = text.utf8.allSatisfy {
-            switch $0 {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "-"),
-                UInt8(ascii: "_"):
-                true
-            default: false
-            }
-        }
-        return isName ? String(text) : nil
+        self.init(
+            fingerprint: read.fingerprint, hosts: read.hosts, port: read.port, password: read.password)
     }
 
     /// The address without password, for descriptions, logs and screens.
-    public var text: String { "xftp://\(Base64URL.encode(fingerprint))@\(place)" }
+    public var text: String { written(password: nil) }
 
     /// The address with its password, for the user's own configuration. Secret.
-    public var textWithPassword: String {
-        guard let password else { return text }
-        return "xftp://\(Base64URL.encode(fingerprint)):\(password)@\(place)"
+    public var textWithPassword: String { written(password: password) }
+
+    private func written(password: String?) -> String {
+        ServerText(fingerprint: fingerprint, password: password, hosts: hosts, port: writtenPort)
+            .text(scheme: Self.scheme)
     }
 
     public var withoutPassword: RelayAddress {
         RelayAddress(fingerprint: fingerprint, hosts: hosts, port: writtenPort)
-    }
-
-    private var place: String {
-        let hosts = hosts.map { $0.contains(":") ? "[\($0)]" : $0 }.joined(separator: ",")
-        return writtenPort.map { "\(hosts):\($0)" } ?? hosts
     }
 }
 
