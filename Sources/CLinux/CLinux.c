@@ -81,8 +81,6 @@ int chatfs_reserve(int descriptor, int64_t offset, int64_t length) {
 
 int chatfs_forbid_dumps(void) { return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); }
 
-int chatfs_signal_on_parent_death(int signal) { return prctl(PR_SET_PDEATHSIG, signal, 0, 0, 0); }
-
 int chatfs_name_thread(const char *name) { return prctl(PR_SET_NAME, name, 0, 0, 0); }
 
 int chatfs_filesystem_type(const char *path, uint32_t *type) {
@@ -91,8 +89,6 @@ int chatfs_filesystem_type(const char *path, uint32_t *type) {
     *type = (uint32_t)status.f_type;
     return 0;
 }
-
-int chatfs_thread_id(void) { return (int)syscall(SYS_gettid); }
 
 int chatfs_replace_descriptor(int descriptor, int by) { return dup3(by, descriptor, O_CLOEXEC); }
 
@@ -181,8 +177,6 @@ int chatfs_terminal_columns(int descriptor) {
     if (ioctl(descriptor, TIOCGWINSZ, &size) != 0) return 0;
     return size.ws_col;
 }
-
-int chatfs_close_from(int first) { return (int)syscall(SYS_close_range, (unsigned)first, ~0U, 0U); }
 
 int chatfs_accept(int socket) { return accept4(socket, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK); }
 

@@ -11,7 +11,6 @@ public enum FilePolicy {
     public static let xftpLimit: UInt64 = 1_073_741_824
     /// Largest standalone file over XFTP.
     public static let standaloneLimit: UInt64 = 5 << 30
-    public static let smpLimit: UInt64 = 8_000_000
     /// Retention of relays, counted from the start of the upload (default of the official relay, rounded down
     /// to the full hour). Messages do not state the real value.
     public static let relayRetention = Duration.seconds(48 * 3600)

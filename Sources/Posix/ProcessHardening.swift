@@ -45,9 +45,4 @@ public enum ProcessHardening {
 
     /// The Landlock version of the kernel (landlock(7)); 0 without Landlock.
     public static var landlockVersion: Int { Int(chatfs_landlock_version()) }
-
-    /// Requests `signal` when the parent dies.
-    public static func dieWithParent(signal: Int32 = SIGTERM) {
-        _ = chatfs_signal_on_parent_death(signal)
-    }
 }

@@ -349,11 +349,6 @@ extension Agent {
         try await asking { try await links.setData(data, of: state) }
     }
 
-    public func setInformation(_ information: [UInt8], of connection: ConnectionID) async throws(AgentError) {
-        try check(information, informationLimit)
-        try await change { try $0.step(connection) { $0.state.information = information } }
-    }
-
     public func delete(_ connection: ConnectionID, afterSending: Bool) async throws(AgentError) {
         try await change { tables in
             do {

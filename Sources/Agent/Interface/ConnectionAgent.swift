@@ -64,10 +64,6 @@ public protocol ConnectionAgent: Sendable {
     ///   without a usable short link.
     func setLinkData(_ data: [UInt8], of connection: ConnectionID) async throws(AgentError)
 
-    /// Sets the connection information sent to later joiners of the link.
-    /// - Throws: `.noSuchConnection`, `.tooLong`.
-    func setInformation(_ information: [UInt8], of connection: ConnectionID) async throws(AgentError)
-
     /// Deletes a connection and its queues. The event `deleted` reports completion.
     /// - Parameter afterSending: whether to send waiting messages first, within their usual time limits.
     ///   Otherwise they fail.

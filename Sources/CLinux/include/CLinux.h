@@ -43,12 +43,9 @@ int chatfs_punch_hole(int descriptor, int64_t offset, int64_t length);
 int chatfs_reserve(int descriptor, int64_t offset, int64_t length);
 // syncfs(2).
 int chatfs_sync_filesystem(int descriptor);
-// prctl(2): PR_SET_DUMPABLE 0; PR_SET_PDEATHSIG; PR_SET_NAME of the calling thread.
+// prctl(2): PR_SET_DUMPABLE 0; PR_SET_NAME of the calling thread.
 int chatfs_forbid_dumps(void);
-int chatfs_signal_on_parent_death(int signal);
 int chatfs_name_thread(const char *name);
-// gettid(2).
-int chatfs_thread_id(void);
 // statfs(2): f_type of the filesystem at path. 0, or -1 with errno.
 int chatfs_filesystem_type(const char *path, uint32_t *type);
 // umount2(2) with MNT_DETACH when lazy is not 0.
@@ -81,8 +78,6 @@ int chatfs_tcp_keep_alive(int socket, int idle, int interval, int probes);
 int chatfs_tcp_user_timeout(int socket, unsigned milliseconds);
 // TIOCGWINSZ: the columns of a terminal, or 0 for other descriptors.
 int chatfs_terminal_columns(int descriptor);
-// close_range(2): closes every descriptor from first on.
-int chatfs_close_from(int first);
 // pipe2(2) with O_CLOEXEC.
 int chatfs_pipe(int ends[2]);
 // accept4(2) with SOCK_CLOEXEC | SOCK_NONBLOCK.

@@ -38,7 +38,6 @@ public struct FileSystemError: DescribedError, Equatable {
     static let gone = FileSystemError(ESTALE)
     static let notPermitted = FileSystemError(EPERM)
     static let isFolder = FileSystemError(EISDIR)
-    static let notFolder = FileSystemError(ENOTDIR)
     static let noAttribute = FileSystemError(ENODATA)
     static let notSupported = FileSystemError(EOPNOTSUPP)
     static let badHandle = FileSystemError(EBADF)

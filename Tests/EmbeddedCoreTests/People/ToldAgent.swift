@@ -92,7 +92,6 @@ final class ToldAgent: ConnectionAgent {
     ) async throws(AgentError) -> ConnectionID { throw Self.none }
     func reject(_ request: ContactRequestID) async throws(AgentError) {}
     func setLinkData(_ data: [UInt8], of connection: ConnectionID) async throws(AgentError) {}
-    func setInformation(_ information: [UInt8], of connection: ConnectionID) async throws(AgentError) {}
     func delete(_ connection: ConnectionID, afterSending: Bool) async throws(AgentError) {}
     func security(of connection: ConnectionID) async throws(AgentError) -> ConnectionSecurity? { nil }
     func requireSecurity(_ code: String?, of connection: ConnectionID) async throws(AgentError) {}
