@@ -95,6 +95,16 @@ public enum SafeFileName {
     /// Inserts ` (number)` before the extension: `report (2).pdf`, `a (2).tar.gz`.
     public static func numbered(_ name: String, _ number: Int) -> String { marked(name, "\(number)") }
 
+    /// Returns the name, with a number if it is taken, and adds it to the taken names.
+    public static func free(_ name: String, _ taken: inout Set<String>) -> String {
+        var (free, number) = (name, 1)
+        while !taken.insert(free).inserted {
+            number += 1
+            free = numbered(name, number)
+        }
+        return free
+    }
+
     /// Inserts a word in parentheses before the extension.
     public static func marked(_ name: String, _ word: String) -> String {
         let mark = " (\(word))"

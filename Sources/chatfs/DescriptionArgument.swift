@@ -53,17 +53,23 @@ enum DescriptionArgument {
         return String(link)
     }
 
-    private static func readText(_ path: String) throws(SystemError) -> String {
+    /// Reads a text; `-` reads standard input.
+    /// - Parameters:
+    ///   - name: The name of the text in errors.
+    ///   - limit: The size in bytes at which reading stops.
+    static func readText(
+        _ path: String, as name: String = "the file description", upTo limit: Int = FileLink.longest + 1
+    ) throws(SystemError) -> String {
         let descriptor =
             try path == "-"
             ? check("read standard input") { dup(STDIN_FILENO) }
-            : check("open the file description") { open(path, O_RDONLY | O_CLOEXEC) }
+            : check("open \(name)") { open(path, O_RDONLY | O_CLOEXEC) }
         let file = OpenFile(adopting: descriptor)
         var bytes: [UInt8] = []
         var piece = [UInt8](repeating: 0, count: 64 << 10)
-        while bytes.count < FileLink.longest {
-            let count = try check("read the file description") {
-                read(file.descriptor, &piece, piece.count)
+        while bytes.count < limit {
+            let count = try check("read \(name)") {
+                read(file.descriptor, &piece, min(piece.count, limit - bytes.count))
             }
             if count == 0 { break }
             bytes += piece[..<count]

@@ -27,7 +27,7 @@ public struct PlainExport: Sendable {
         var candidates: [Candidate] = []
         var taken: Set<String> = []
         for chat in chats {
-            let folder = Self.free(
+            let folder = SafeFileName.free(
                 chat.folder ?? SafeFileName.make(fromTitle: chat.name) ?? "chat", &taken)
             var last: ItemID?
             while true {
@@ -44,15 +44,6 @@ public struct PlainExport: Sendable {
             }
         }
         self.candidates = candidates
-    }
-
-    private static func free(_ name: String, _ taken: inout Set<String>) -> String {
-        var (free, number) = (name, 1)
-        while !taken.insert(free).inserted {
-            number += 1
-            free = SafeFileName.numbered(name, number)
-        }
-        return free
     }
 
     /// The size of the local files in bytes.

@@ -86,7 +86,9 @@ enum CryptoFileCommand {
         switch (invocation["args"], invocation["key"], invocation["nonce"]) {
         case (let path?, nil, nil):
             let text = try await ThreadPool.shared.run { () throws(PathError) in
-                try naming(path) { try readText(path) }
+                try naming(path) {
+                    try DescriptionArgument.readText(path, as: "the file of --args", upTo: 64 << 10)
+                }
             }
             arguments = try FileArguments(parsing: text)
         case (nil, let key?, let nonce?):
@@ -128,26 +130,5 @@ enum CryptoFileCommand {
                         ? ", and zeros stand in the place of \(missing) that the disk did not give back."
                         : "."))
         }
-    }
-
-    /// Reads a small file of at most 64 KiB; `-` reads standard input.
-    private static func readText(_ path: String) throws(SystemError) -> String {
-        let descriptor =
-            try path == "-"
-            ? check("read standard input") { dup(STDIN_FILENO) }
-            : check("open the file of --args") { open(path, O_RDONLY | O_CLOEXEC) }
-        let file = OpenFile(adopting: descriptor)
-        var bytes = [UInt8](repeating: 0, count: 64 << 10)
-        var filled = 0
-        while filled < bytes.count {
-            let count = try check("read the key") {
-                bytes.withUnsafeMutableBytes {
-                    read(file.descriptor, $0.baseAddress! + filled, $0.count - filled)
-                }
-            }
-            if count == 0 { break }
-            filled += count
-        }
-        return String(decoding: bytes[..<filled], as: UTF8.self)
     }
 }

@@ -124,7 +124,7 @@ private struct PhoneSave: Sendable {
         var wanted: [Wanted] = []
         var taken: Set<String> = []
         for chat in chats {
-            let folder = Self.free(
+            let folder = SafeFileName.free(
                 chat.folder ?? SafeFileName.make(fromTitle: chat.name) ?? "chat", &taken)
             var (found, last): ([Wanted], ItemID?) = ([], nil)
             while true {
@@ -137,15 +137,6 @@ private struct PhoneSave: Sendable {
             wanted += found.reversed()
         }
         return wanted
-    }
-
-    private static func free(_ name: String, _ taken: inout Set<String>) -> String {
-        var (free, number) = (name, 1)
-        while !taken.insert(free).inserted {
-            number += 1
-            free = SafeFileName.numbered(name, number)
-        }
-        return free
     }
 
     /// Fetched from the phone only where the folder has it not, and kept here only where it was before.
