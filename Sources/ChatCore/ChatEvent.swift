@@ -1,9 +1,9 @@
-/// Events of a core, named as in the chat API. Events of one file come in order; there is no order between
-/// files.
+/// Events of a core. Events of one file come in order; there is no order between files.
 public enum ChatEvent: Sendable {
     /// Received items, and items that this profile sent from elsewhere.
     case newChatItems([ChatItem])
-    case chatItemUpdated(ChatItem)
+    case itemChanged(ChatItem, ItemChange)
+    case fileProgress(FileProgress)
     case chatItemsDeleted([(chat: ChatReference, item: ItemID)], DeletionReason)
     /// A chat is new, renamed, or has changed whether it accepts messages.
     case chatUpdated(Chat)
@@ -11,22 +11,6 @@ public enum ChatEvent: Sendable {
     case chatRemoved(ChatReference)
     /// A chat's log got another line or a blanked one (`TextKeeping`).
     case messageLogGrew(ChatReference, MessageLog)
-    case rcvFileDescrReady(ChatItem)
-    case rcvFileAccepted(ChatItem)
-    case rcvFileStart(ChatItem)
-    case rcvFileProgressXFTP(FileProgress)
-    case rcvFileComplete(ChatItem)
-    case rcvFileSndCancelled(ChatItem)
-    case rcvFileError(ChatItem, FileProblem)
-    case rcvFileWarning(ChatItem, FileProblem)
-    case sndFileStart(ChatItem)
-    case sndFileProgressXFTP(FileProgress)
-    case sndFileCompleteXFTP(ChatItem)
-    /// An inline file is complete with its message.
-    case sndFileComplete(ChatItem)
-    case sndFileRcvCancelled(ChatItem)
-    case sndFileError(ChatItem, FileProblem)
-    case sndFileWarning(ChatItem, FileProblem)
     /// Progress of a standalone transfer, in encrypted bytes.
     case standaloneFileProgress(FileID, done: UInt64, total: UInt64)
     /// A temporary failure; the transfer will be retried.
@@ -48,6 +32,26 @@ public enum ChatEvent: Sendable {
     case requestsChanged
     /// A text without a file arrived at a core without chat logs (`TextKeeping`).
     case textArrived(ChatItem)
+}
+
+/// Why an item changed. The item's direction says which way its file goes.
+public enum ItemChange: Hashable, Sendable {
+    /// Its message changed, or its file for another reason.
+    case updated
+    /// The description of its file is complete.
+    case described
+    /// Its file was requested.
+    case accepted
+    /// The transfer of its file started.
+    case started
+    /// The transfer of its file is complete.
+    case completed
+    /// The other side cancelled the transfer.
+    case cancelledByPeer
+    /// The transfer failed.
+    case failed(FileProblem)
+    /// The transfer failed for now; the core retries it.
+    case delayed(FileProblem)
 }
 
 /// Reason of a deletion.

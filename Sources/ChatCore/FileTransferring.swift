@@ -4,8 +4,8 @@ import Base
 ///
 /// A received file can be downloaded in two ways; both first check whether its relays may be contacted:
 ///
-/// * `receiveFile` leaves the download to the core, which resumes it across restarts. rcvFileComplete or
-///   rcvFileError reports the end.
+/// * `receiveFile` leaves the download to the core, which resumes it across restarts. `ItemChange.completed` or
+///   `failed` reports the end.
 /// * `claimFile` returns the description, so that the caller can fetch the chunks that a reader needs. A
 ///   claim ends with `completeClaim`, `abandonClaim` or the process. The core does not download a claimed
 ///   file, unless the claim says so.
@@ -26,7 +26,7 @@ public protocol FileTransferring: OpenProfile {
 
     // MARK: - Downloads by the core
 
-    /// Starts to receive a file. rcvFileComplete or rcvFileError reports the end. A running transfer
+    /// Starts to receive a file. `ItemChange.completed` or `failed` reports the end. A running transfer
     /// continues; a complete file is reported again.
     /// - Throws: `.noSuchFile`, `.file(.notApproved)` naming the relays, `.file` with a final reason,
     ///   `.alreadyReceiving` for a claimed file.
@@ -90,7 +90,7 @@ extension FileTransferring {
 /// A claim's file description (YAML). Secret.
 public struct ClaimedFile: Sendable {
     public var description: String
-    /// Whether the core also downloads the file. Then the claim needs no `completeClaim`, and rcvFileComplete
+    /// Whether the core also downloads the file. Then the claim needs no `completeClaim`, and `ItemChange.completed`
     /// reports the core's copy.
     public var isReceivedByCore: Bool
     /// Whether `completeClaim` takes the whole stream as it lies on the relays, under its own key, with the

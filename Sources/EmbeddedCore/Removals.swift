@@ -58,7 +58,7 @@ final class Removals: Sendable {
                 .rcvInvitation, of: file, from: StoredFileStatus.offered + StoredFileStatus.downloading)
         else { throw ChatError(.invalidCommand, "The file transfer is over.") }
         try change.tables.downloads.decline(file)
-        try change.tell({ .chatItemUpdated($0) }, of: file)
+        try change.tell(.updated, of: file)
     }
 
     private func cancelSent(_ file: FileID, _ change: ProfileChange) throws {
@@ -72,7 +72,7 @@ final class Removals: Sendable {
             try change.post(.cancelled(copy.item), to: copy.side)
         }
         try change.notifyContact(ofFile: file) { .fileCancelled($0) }
-        try change.tell({ .chatItemUpdated($0) }, of: file)
+        try change.tell(.updated, of: file)
     }
 
     // MARK: - Local copies
@@ -107,7 +107,7 @@ final class Removals: Sendable {
                 FileProblem(.expired, "Its copy was deleted here, and relays do not have it any more."))
         }
         change.abandon(name)
-        try change.tell({ .chatItemUpdated($0) }, of: file)
+        try change.tell(.updated, of: file)
         return true
     }
 

@@ -63,7 +63,7 @@ final class LinkClaims: Sendable {
                     }
                     change.abandon(try change.table.row(row.id)?.storedName)
                     try change.table.setSource(of: row.id, name, staged.arguments)
-                    try change.tell({ .rcvFileComplete($0) }, of: row.id)
+                    try change.tell(.completed, of: row.id)
                 }
             } catch {
                 store.folder.remove(name)
@@ -83,7 +83,7 @@ final class LinkClaims: Sendable {
                 guard try change.table.setStatus(.lost, of: id, from: [.offered], problem: problem) else {
                     return
                 }
-                try change.tell({ .rcvFileError($0, problem) }, of: id)
+                try change.tell(.failed(problem), of: id)
             }
         }
     }
@@ -103,7 +103,7 @@ final class LinkClaims: Sendable {
                     return row.status == .stored || row.status == .offered ? row : nil
                 }
                 _ = try change.table.setStatus(.offered, of: row.id, from: [.stored])
-                try change.tell({ .chatItemUpdated($0) }, of: row.id)
+                try change.tell(.updated, of: row.id)
                 return try change.table.row(row.id)
             }
         }

@@ -23,8 +23,8 @@ struct LinkOutcomes: Sendable {
                 let number = try change.table.insertShortcut(
                     of: id, name: LinkShortcut.name(for: row.name), size: UInt64(content.count),
                     storedName: shortcut.name, shortcut.arguments, created: store.clock.now())
-                try change.tell({ .sndFileCompleteXFTP($0) }, of: id)
-                try change.tell({ .newChatItems([$0]) }, of: number)
+                try change.tell(.completed, of: id)
+                try change.tellNew(number)
                 return true
             }
             if !isKept { store.folder.remove(shortcut.name) }
@@ -46,7 +46,7 @@ struct LinkOutcomes: Sendable {
             try store.commit { change in
                 guard try change.table.setStatus(.failed, of: id, from: [.uploading], problem: problem)
                 else { return }
-                try change.tell({ .sndFileError($0, problem) }, of: id)
+                try change.tell(.failed(problem), of: id)
             }
             forgetProgress(id)
         }
@@ -58,7 +58,7 @@ struct LinkOutcomes: Sendable {
             try store.commit { change in
                 guard try change.table.setStatus(.uploading, of: id, from: [.uploading], problem: problem)
                 else { return }
-                try change.tell({ .sndFileWarning($0, problem) }, of: id)
+                try change.tell(.delayed(problem), of: id)
             }
         }
     }
@@ -75,13 +75,13 @@ struct LinkOutcomes: Sendable {
                     guard try change.table.setStatus(.uploading, of: id, from: [.uploading]) else {
                         return false
                     }
-                    try change.tell({ .sndFileStart($0) }, of: id)
+                    try change.tell(.started, of: id)
                     return true
                 }
                 guard isWanted else { return }
             }
             let progress = FileProgress(of: row.file, in: store.item(row), done: done, total: total)
-            store.events.tell(.sndFileProgressXFTP(progress))
+            store.events.tell(.fileProgress(progress))
         }
     }
 
@@ -96,7 +96,7 @@ struct LinkOutcomes: Sendable {
                     try change.table.remove(row.id)
                 } else {
                     try change.table.noteEnded(row.id)
-                    try change.tell({ .chatItemUpdated($0) }, of: row.id)
+                    try change.tell(.updated, of: row.id)
                 }
             }
             forgetProgress(row.id)

@@ -36,7 +36,7 @@ extension LinkStore {
                 try take(known, change)
             }
             let id = try change.table.insertAdded(addition, created: clock.now())
-            try change.tell({ .newChatItems([$0]) }, of: id)
+            try change.tellNew(id)
             guard let row = try change.table.row(id) else { throw Self.noSuchItem }
             return row
         }
@@ -75,7 +75,7 @@ extension LinkStore {
                 try change.table.setStatus(.cancelled, of: id, from: [.uploading, .uploaded, .failed])
             else { throw ChatError(.invalidCommand, "The file is not being uploaded.") }
             try removeShortcuts(of: id, change)
-            try change.tell({ .chatItemUpdated($0) }, of: id)
+            try change.tell(.updated, of: id)
         }
     }
 

@@ -100,9 +100,12 @@ final class LinkStore: Sendable {
 
         /// Events for this process, after the commit.
         func tell(_ event: ChatEvent) { events.append(event) }
-        /// Returns the current item.
-        func tell(_ event: (ChatItem) -> ChatEvent, of id: Int64) throws {
-            if let row = try table.row(id) { events.append(event(item(row))) }
+        func tell(_ cause: ItemChange, of id: Int64) throws {
+            if let row = try table.row(id) { tell(.itemChanged(item(row), cause)) }
+        }
+        /// A new row.
+        func tellNew(_ id: Int64) throws {
+            if let row = try table.row(id) { tell(.newChatItems([item(row)])) }
         }
         /// Notes a file that no row names any more.
         func abandon(_ storedName: String?) { if let storedName { abandoned.append(storedName) } }

@@ -85,7 +85,7 @@ extension CoreContract {
         try await core.renameChat(cast.chat, to: "told once more")
         var told = 0
         for await event in events {
-            if case .rcvFileComplete(let item) = event, item.file?.id == file { told += 1 }
+            if case .itemChanged(let item, .completed) = event, item.file?.id == file { told += 1 }
             if case .chatUpdated(let chat) = event, chat.displayName == "told once more" { break }
         }
         return expect(told == 2, "that a file has come was told \(told) times to two who asked")

@@ -53,7 +53,7 @@ import XFTPRelay
         try await bob.receiveFile(file, approvedRelays: false)
         try await heard.waits(for: "rcvFileComplete")
         #expect(try await bob.newest(in: "alice").content() == pattern(size))
-        #expect(heard.names.contains("rcvFileProgressXFTP"))
+        #expect(heard.names.contains("fileProgress"))
         #expect(relay.storedBytes > 0)
         try await alice.cancelFile(try #require(sent.file).id)
         try await wait(until: "the relay is empty") { relay.storedBytes == 0 }
@@ -70,9 +70,9 @@ import XFTPRelay
         try directory.addRelays([relay.address], to: alice.profile)
         _ = try await alice.send(try alice.compose(pattern(300_000)), to: alice.chat(named: "bob"))
         try await wait(until: "the upload has ended") {
-            heard.names.contains { ["sndFileCompleteXFTP", "sndFileError"].contains($0) }
+            heard.names.contains { ["sndFileComplete", "sndFileError"].contains($0) }
         }
-        #expect(heard.names.contains("sndFileCompleteXFTP"))
+        #expect(heard.names.contains("sndFileComplete"))
         await alice.shutDown()
         await relay.stop()
     }
@@ -86,7 +86,7 @@ import XFTPRelay
         _ = try await alice.send(try alice.compose(pattern(300_000)), to: alice.chat(named: "bob"))
         try await heard.waits(for: "sndFileWarning")
         relay = try await self.relay()
-        if relay.address == address { try await heard.waits(for: "sndFileCompleteXFTP") }
+        if relay.address == address { try await heard.waits(for: "sndFileComplete") }
         await alice.shutDown()
         await relay.stop()
     }

@@ -114,9 +114,9 @@ import Testing
         try await alice.deleteItems([item.id], in: item.chat, mode: .internal)
         try await heard.waits(for: "chatItemsDeleted")
         let told = heard.names
-        #expect(told.contains("sndFileProgressXFTP"))
+        #expect(told.contains("fileProgress"))
         let cancelled = try #require(told.lastIndex(of: "chatItemUpdated"))
-        #expect(!told[cancelled...].contains("sndFileProgressXFTP"))
+        #expect(!told[cancelled...].contains("fileProgress"))
         await alice.shutDown()
     }
 

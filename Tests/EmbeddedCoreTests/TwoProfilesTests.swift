@@ -87,7 +87,7 @@ import Testing
         try await heardByAlice.waits(for: "sndFileWarning")
         world.relay.state.withLock { $0.allowance = .max }
         try await heardByBob.waits(for: "rcvFileDescrReady")
-        try await heardByAlice.waits(for: "sndFileCompleteXFTP")
+        try await heardByAlice.waits(for: "sndFileComplete")
         #expect(try await bob.newest(in: "alice").file?.status == .rcvInvitation(described: true))
         #expect(try await alice.newest(in: "bob").file?.status == .sndComplete)
 
@@ -95,7 +95,7 @@ import Testing
         try await heardByBob.waits(for: "rcvFileComplete")
         #expect(try await bob.newest(in: "alice").content() == pattern(261_121))
         #expect(
-            heardByBob.names.filter { $0 != "rcvFileProgressXFTP" } == [
+            heardByBob.names.filter { $0 != "fileProgress" } == [
                 "newChatItems", "messageLogGrew", "rcvFileDescrReady", "rcvFileAccepted", "rcvFileStart",
                 "rcvFileComplete",
             ])

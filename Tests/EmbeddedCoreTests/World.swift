@@ -1,5 +1,6 @@
 import Base
 import ChatCore
+import CoreContract
 import Cryptography
 import Glibc
 import Posix
@@ -153,9 +154,7 @@ final class Listener: Sendable {
 
     /// Names of the events so far.
     var names: [String] {
-        events.withLock { events in
-            events.map { String(describing: $0).split(separator: "(").first.map(String.init) ?? "" }
-        }
+        events.withLock { $0.map(\.name) }
     }
 
     func waits(for name: String, times: Int = 1) async throws {

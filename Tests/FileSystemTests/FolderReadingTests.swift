@@ -88,7 +88,7 @@ struct FolderReadingTests {
             state.items[0].file?.status = .rcvComplete
             return (state.items[0], state.items.remove(at: 1).id)
         }
-        core.tell(.rcvFileComplete(complete))
+        core.tell(.itemChanged(complete, .completed))
         core.tell(.chatItemsDeleted([(Fixture.bob, new)], .deleted))
         let arrived = core.received("d.bin", in: Fixture.bob, size: 10)
         core.tell(.newChatItems([arrived]))

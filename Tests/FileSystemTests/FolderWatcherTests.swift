@@ -55,14 +55,14 @@ struct FolderWatcherTests {
         fixture.core.tell(.newChatItems([item]))
         try await ear.expect(["appeared a.bin"])
         item.file?.status = .rcvTransfer(received: 0, total: 10)
-        fixture.core.tell(.rcvFileStart(item))
+        fixture.core.tell(.itemChanged(item, .started))
         let file = try #require(item.file).id
         for received in [1, 2, 3] as [UInt64] {
             fixture.core.tell(
-                .rcvFileProgressXFTP(FileProgress(of: file, in: item, done: received, total: 10)))
+                .fileProgress(FileProgress(of: file, in: item, done: received, total: 10)))
         }
         item.file?.status = .rcvComplete
-        fixture.core.tell(.rcvFileComplete(item))
+        fixture.core.tell(.itemChanged(item, .completed))
         // Its progress changes nothing that a window shows.
         try await ear.expect(["appeared a.bin", "changed a.bin", "changed a.bin"])
         try await fixture.core.deleteItems([item.id], in: Fixture.bob, mode: .internal)

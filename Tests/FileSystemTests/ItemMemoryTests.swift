@@ -120,7 +120,7 @@ struct ItemMemoryTests {
             state.items[0].file?.status = .rcvComplete
             return state.items[0]
         }
-        core.tell(.rcvFileComplete(changed))
+        core.tell(.itemChanged(changed, .completed))
         try await wait(until: "its attributes are asked for anew") {
             notices.withLock { $0.contains("\(KernelNotice.attributes(nodes[0].id))") }
         }

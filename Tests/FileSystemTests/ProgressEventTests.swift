@@ -11,7 +11,7 @@ struct ProgressEventTests {
 
     private func told(_ item: ChatItem, _ done: UInt64) -> ChatEvent {
         let progress = FileProgress(of: item.file?.id ?? FileID(0), in: item, done: done, total: 10)
-        return item.direction == .sent ? .sndFileProgressXFTP(progress) : .rcvFileProgressXFTP(progress)
+        return .fileProgress(progress)
     }
 
     /// Waits until all earlier events are applied.
@@ -28,7 +28,7 @@ struct ProgressEventTests {
         var item = fixture.core.received("a.bin", in: Fixture.bob, size: 10)
         fixture.core.tell(.newChatItems([item]))
         item.file?.status = .rcvTransfer(received: 0, total: 10)
-        fixture.core.tell(.rcvFileStart(item))
+        fixture.core.tell(.itemChanged(item, .started))
         fixture.core.tell(told(item, 4))
         try await wait(until: "it is at 40 %") {
             (try? fixture.attribute("user.chatfs.progress", of: "bob/a.bin")) == "40"

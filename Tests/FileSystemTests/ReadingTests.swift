@@ -141,7 +141,7 @@ struct ReadingTests {
         try await wait(until: "it is there") { (try? fixture.id("bob/a.jpg")) != nil }
         var received = item
         received.file?.status = .rcvComplete
-        fixture.core.tell(.rcvFileComplete(received))
+        fixture.core.tell(.itemChanged(received, .completed))
         try await wait(until: "it is stored") {
             try fixture.attribute("user.chatfs.state", of: "bob/a.jpg") == "stored"
         }

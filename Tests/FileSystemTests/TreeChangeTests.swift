@@ -57,7 +57,7 @@ struct TreeChangeTests {
         try await expect([.expiring(id)], from: changes)
         #expect(await fs.status().keeping?.obstacles == ["disk": 2])
         item.file?.status = .rcvComplete
-        core.tell(.rcvFileComplete(item))
+        core.tell(.itemChanged(item, .completed))
         try await expect([.changed(id)], from: changes)
         core.tell(.coreUnreachable("There is no connection."))
         core.tell(.coreReachable)

@@ -66,11 +66,12 @@ struct LinkHistoryTests {
                 switch event {
                 case .newChatItems(let items): told.formUnion(items.map(\.id))
                 case .chatItemsDeleted(let items, _): told.subtract(items.map(\.item))
-                case .chatItemUpdated(let item), .sndFileCompleteXFTP(let item), .sndFileError(let item, _),
-                    .sndFileWarning(let item, _), .sndFileStart(let item), .rcvFileComplete(let item),
-                    .rcvFileError(let item, _):
+                case .itemChanged(_, .described), .itemChanged(_, .accepted),
+                    .itemChanged(_, .cancelledByPeer):
+                    Issue.record("a change that links never tell")
+                case .itemChanged(let item, _):
                     #expect(told.contains(item.id), "told of \(item.id) that is not there")
-                case .sndFileProgressXFTP: break
+                case .fileProgress: break
                 default: Issue.record("an event that links never tell")
                 }
             }
@@ -223,7 +224,7 @@ struct LinkHistoryTests {
         guard let id = world.pick({ $0.kind == .added && $0.status == .offered }) else { return }
         try world.store.commit { change in
             #expect(try change.table.setStatus(.lost, of: id, from: [.offered], problem: Self.problem))
-            try change.tell({ .rcvFileError($0, Self.problem) }, of: id)
+            try change.tell(.failed(Self.problem), of: id)
         }
         world.change(id) { ($0.status, $0.problem) = (.lost, Self.problem) }
     }

@@ -98,8 +98,8 @@ struct LinkPassingTests {
             let events = links.events()
             return Task {
                 for await event in events {
-                    let name = "\(event)".prefix { $0 != "(" }
-                    heard.withLock { $0[index].append(String(name)) }
+                    let name = if case .itemChanged(_, let cause) = event { "\(cause)" } else { "\(event)" }
+                    heard.withLock { $0[index].append(String(name.prefix { $0 != "(" })) }
                 }
             }
         }
@@ -108,7 +108,7 @@ struct LinkPassingTests {
         let number = try await stage.upload()
         stage.core.hub.tell(.sndStandaloneFileError(number, FileProblem(.tooLarge, "Too large.")))
         try await wait(until: "both hear that it failed") {
-            heard.withLock { $0.allSatisfy { $0.contains("sndFileError") && $0.contains("coreReachable") } }
+            heard.withLock { $0.allSatisfy { $0.contains("failed") && $0.contains("coreReachable") } }
         }
         try await links.deleteItems([item.id], in: .links, mode: .internal)
         try await wait(until: "both hear that it is gone") {

@@ -22,7 +22,8 @@ struct LinkUploadsTests {
         for await event in events {
             switch event {
             case .newChatItems(let items): shown.formUnion(items.map(\.id))
-            case .chatItemUpdated(let item), .sndFileCompleteXFTP(let item), .sndFileStart(let item):
+            case .itemChanged(let item, .updated), .itemChanged(let item, .completed),
+                .itemChanged(let item, .started):
                 shown.insert(item.id)
             case .chatItemsDeleted(let items, _): shown.subtract(items.map(\.item))
             default: break

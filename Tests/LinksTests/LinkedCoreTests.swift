@@ -60,15 +60,15 @@ struct LinkedCoreTests {
         #expect(shortcut.file?.link == nil && shortcut.file?.size == UInt64(text.utf8.count))
         var told: [String] = []
         for await event in events {
-            if case .sndFileStart(let item) = event {
+            if case .itemChanged(let item, .started) = event {
                 #expect(item.file?.status == .sndTransfer(sent: 1, total: 2))
                 told.append("start")
             }
-            if case .sndFileProgressXFTP(let progress) = event {
+            if case .fileProgress(let progress) = event {
                 #expect(progress.item == sent.id && progress.done == 1 && progress.total == 2)
                 told.append("progress")
             }
-            if case .sndFileCompleteXFTP = event { told.append("complete") }
+            if case .itemChanged(_, .completed) = event { told.append("complete") }
             if case .newChatItems(let items) = event, items.first?.id == shortcut.id { break }
         }
         #expect(told == ["start", "progress", "complete"])

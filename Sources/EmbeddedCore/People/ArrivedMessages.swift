@@ -174,7 +174,7 @@ struct ArrivedMessages {
     private func setContent(_ content: ChatContent, of key: MessageKey) throws {
         guard let item = try messages.item(key, in: side.chat) else { return }
         try change.tables.items.setContent(MessageContent(content), of: item)
-        if let changed = try change.tables.items.item(item) { change.tell(.chatItemUpdated(changed)) }
+        if let changed = try change.tables.items.item(item) { change.tell(.itemChanged(changed, .updated)) }
     }
 
     /// - Parameter keepsFile: whether to keep an item whose file is here, marked as deleted by its sender.
@@ -187,7 +187,7 @@ struct ArrivedMessages {
         guard let item, let found = try change.tables.items.deletable(item, in: side.chat) else { return }
         if keepsFile, found.status == .rcvComplete {
             try change.tables.items.noteDeletedBySender(item)
-            if let kept = try change.tables.items.item(item) { change.tell(.chatItemUpdated(kept)) }
+            if let kept = try change.tables.items.item(item) { change.tell(.itemChanged(kept, .updated)) }
             return
         }
         try change.tables.items.delete(item)

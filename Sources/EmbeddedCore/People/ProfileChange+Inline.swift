@@ -39,13 +39,13 @@ extension ProfileChange {
             if let problem = try ask(for: file) {
                 guard problem.isFinal else { return problem }
                 try setStatus(.rcvError, of: file, from: StoredFileStatus.offered, problem: problem)
-                try tell({ .rcvFileError($0, problem) }, of: file)
+                try tell(.failed(problem), of: file)
                 return problem
             }
             try tables.inlineTransfers.begin(file, isAsked: true)
         }
         try tables.downloads.request(file, .rcvAccepted, isApproved: false)
-        try reportInline({ .rcvFileAccepted($0) }, of: file)
+        try reportInline(.accepted, of: file)
         return nil
     }
 
@@ -75,7 +75,7 @@ extension ProfileChange {
         try tables.inlineTransfers.end(file)
         let problem = FileProblem(.unreachable, "Its sender could not be asked for it: \(reason)")
         guard try setStatus(.rcvAborted, of: file, from: [.rcvAccepted], problem: problem) else { return }
-        try tell({ .chatItemUpdated($0) }, of: file)
+        try tell(.updated, of: file)
     }
 
     // MARK: - Chunks
@@ -96,13 +96,14 @@ extension ProfileChange {
     func keepInline(_ bytes: [UInt8], as transfer: InlineTransfer, of file: FileID) throws {
         try tables.inlineTransfers.keep(bytes, as: transfer, of: file)
         if try setStatus(.rcvTransfer, of: file, from: [.rcvAccepted]) {
-            try reportInline({ .rcvFileStart($0) }, of: file)
+            try reportInline(.started, of: file)
         }
-        if try tables.files.status(of: file) == .rcvTransfer {
-            let (received, total) = (transfer.bytes, transfer.size)
-            try reportInline(
-                { .rcvFileProgressXFTP(FileProgress(of: file, in: $0, done: received, total: total)) },
-                of: file)
+        if try tables.files.status(of: file) == .rcvTransfer, try !tables.inbox.announces(file),
+            let item = try tables.items.item(of: file)
+        {
+            tell(
+                .fileProgress(
+                    FileProgress(of: file, in: item, done: transfer.bytes, total: transfer.size)))
         }
         if transfer.isComplete { scheduleInlineContent() }
     }
@@ -127,8 +128,8 @@ extension ProfileChange {
 
     /// Reports an inline event, unless the inbox will still announce the message with the file's current
     /// state.
-    private func reportInline(_ event: (ChatItem) -> ChatEvent, of file: FileID) throws {
-        if try !tables.inbox.announces(file) { try tell(event, of: file) }
+    private func reportInline(_ cause: ItemChange, of file: FileID) throws {
+        if try !tables.inbox.announces(file) { try tell(cause, of: file) }
     }
 }
 

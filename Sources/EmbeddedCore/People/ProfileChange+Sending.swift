@@ -128,7 +128,7 @@ extension ProfileChange {
         case .failed(let sentence) where item.direction == .received:
             try noteFailedRequest(for: file.id, sentence)
         case .delivered:
-            if try tables.items.setDelivered(id) { try tell({ .chatItemUpdated($0) }, of: file.id) }
+            if try tables.items.setDelivered(id) { try tell(.updated, of: file.id) }
         case .failed(let sentence):
             let problem = FileProblem(.other, sentence)
             if try setStatus(.sndError, of: file.id, from: StoredFileStatus.uploading, problem: problem) {
@@ -139,7 +139,7 @@ extension ProfileChange {
                 }
                 try noteAnnounced(file.id)
             }
-            try tell({ .sndFileError($0, problem) }, of: file.id)
+            try tell(.failed(problem), of: file.id)
         }
     }
     /// Stops an upload that was not announced and deletes its chunks.

@@ -71,7 +71,7 @@ final class FileClaims: Sendable {
                     try change.setStatus(
                         .rcvError, of: file, from: StoredFileStatus.offered, problem: problem)
                 else { return }
-                try change.tell({ .rcvFileError($0, problem) }, of: file)
+                try change.tell(.failed(problem), of: file)
             }
         }
     }
@@ -107,7 +107,7 @@ final class FileClaims: Sendable {
         guard let name, store.folders.filesPath + "/" + name == location.path else { return false }
         try change.tables.downloads.offerAgain(file)
         change.abandon(name)
-        try change.tell({ .chatItemUpdated($0) }, of: file)
+        try change.tell(.updated, of: file)
         return true
     }
 

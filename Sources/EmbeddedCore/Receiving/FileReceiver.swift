@@ -58,7 +58,7 @@ final class FileReceiver: Sendable {
     private func ask(for file: FileID, _ change: ProfileChange) throws -> FileProblem? {
         let offer = try change.tables.downloads.existingOffer(file)
         switch offer.status {
-        case .rcvComplete: try change.tell({ .rcvFileComplete($0) }, of: file)
+        case .rcvComplete: try change.tell(.completed, of: file)
         case .rcvAccepted, .rcvTransfer, .rcvWarning: break
         default:
             try offer.refuseWhenOver()
@@ -75,7 +75,7 @@ final class FileReceiver: Sendable {
         let offer = try change.tables.downloads.existingOffer(file)
         switch offer.status {
         case .rcvComplete:
-            try change.tell({ .rcvFileComplete($0) }, of: file)
+            try change.tell(.completed, of: file)
             return false
         case .rcvAccepted, .rcvTransfer, .rcvWarning:
             return offer.isDescribed
@@ -88,7 +88,7 @@ final class FileReceiver: Sendable {
         }
         let status = offer.isDescribed || acceptsEarly ? .rcvAccepted : offer.status
         try change.tables.downloads.request(file, status, isApproved: approvedRelays)
-        if status == .rcvAccepted { try change.tell({ .rcvFileAccepted($0) }, of: file) }
+        if status == .rcvAccepted { try change.tell(.accepted, of: file) }
         return offer.isDescribed
     }
 
@@ -162,13 +162,13 @@ final class FileReceiver: Sendable {
             else { return false }
             let problem = FileProblem(kind, error.sentence)
             if try change.setStatus(.rcvAborted, of: file.id, from: [offer.status], problem: problem) {
-                try change.tell({ .chatItemUpdated($0) }, of: file.id)
+                try change.tell(.updated, of: file.id)
             }
             return false
         }
         if try change.setStatus(.rcvAccepted, of: file.id, from: StoredFileStatus.offered) {
             if offer.wish == .none { try spend(file, of: item.id, change.tables) }
-            try change.tell({ .rcvFileAccepted($0) }, of: file.id)
+            try change.tell(.accepted, of: file.id)
         }
         return true
     }

@@ -110,21 +110,21 @@ final class Inbox: Sendable {
         case .newItem(let id):
             guard let item = try change.tables.items.item(id) else { return nil }
             change.tell(.newChatItems([item]))
-            if item.file?.status == .rcvComplete { change.tell(.rcvFileComplete(item)) }
+            if item.file?.status == .rcvComplete { change.tell(.itemChanged(item, .completed)) }
         case .described(let id):
             guard let item = try change.tables.items.item(id), let file = item.file else { return nil }
-            change.tell(.rcvFileDescrReady(item))
+            change.tell(.itemChanged(item, .described))
             if try receiver.beginIfRequested(item, file, descriptions[file.id], change) {
                 return .startDownload(file.id)
             }
         case .cancelled(let id):
             guard let item = try change.tables.items.item(id), let file = item.file else { return nil }
-            change.tell(.rcvFileSndCancelled(item))
+            change.tell(.itemChanged(item, .cancelledByPeer))
             return .endTransfer(file.id)
         case .failed(let id):
             guard let item = try change.tables.items.item(id), case .rcvError(let problem) = item.file?.status
             else { return nil }
-            change.tell(.rcvFileError(item, problem))
+            change.tell(.itemChanged(item, .failed(problem)))
         case .unsent(let id):
             guard let file = try change.tables.items.item(id)?.file else { return nil }
             return .endUpload(file.id)

@@ -103,7 +103,7 @@ final class InlineFiles: Sendable {
         }
         // A pending announcement of the message will report it.
         if telling, try !change.tables.inbox.announces(file) {
-            try change.tell({ .rcvFileComplete($0) }, of: file)
+            try change.tell(.completed, of: file)
         }
     }
 
@@ -113,7 +113,7 @@ final class InlineFiles: Sendable {
             try change.tables.inlineContents.drop(file)
             _ = try change.setStatus(
                 .rcvError, of: file, from: [.rcvInvitation] + StoredFileStatus.downloading, problem: problem)
-            if telling { try change.tell({ .rcvFileError($0, problem) }, of: file) }
+            if telling { try change.tell(.failed(problem), of: file) }
         }
     }
 
@@ -125,7 +125,7 @@ final class InlineFiles: Sendable {
                     .rcvWarning, of: file, from: [.rcvInvitation, .rcvAccepted, .rcvTransfer],
                     problem: problem)
             else { return }
-            if telling { try change.tell({ .rcvFileWarning($0, problem) }, of: file) }
+            if telling { try change.tell(.delayed(problem), of: file) }
         }
     }
 }

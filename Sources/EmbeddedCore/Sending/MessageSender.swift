@@ -25,7 +25,7 @@ final class MessageSender: Sendable {
         guard isNew, let file = item.file else { return item }
         switch file.transport {
         case .xftp: uploads.start(file.id)
-        case .inline: store.events.tell(.sndFileComplete(item))
+        case .inline: store.events.tell(.itemChanged(item, .completed))
         case .smp, .local: break
         }
         return item
@@ -41,7 +41,7 @@ final class MessageSender: Sendable {
             guard let items = try await blocking.run({ [self] in try deliver(messages, to: chat) }) else {
                 return nil
             }
-            for item in items { store.events.tell(.sndFileComplete(item)) }
+            for item in items { store.events.tell(.itemChanged(item, .completed)) }
             return items
         } catch {
             // Sending them one by one will show the failing one.

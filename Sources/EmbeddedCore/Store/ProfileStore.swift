@@ -144,9 +144,9 @@ final class ProfileChange {
     /// Publishes an event to this process's listeners.
     func tell(_ event: ChatEvent) { events.append(event) }
 
-    /// Publishes an event with a file's current item, if it has one.
-    func tell(_ event: (ChatItem) -> ChatEvent, of file: FileID) throws {
-        if let item = try tables.items.item(of: file) { tell(event(item)) }
+    /// Publishes the change of a file's item, if it has one.
+    func tell(_ cause: ItemChange, of file: FileID) throws {
+        if let item = try tables.items.item(of: file) { tell(.itemChanged(item, cause)) }
     }
 
     /// Posts an entry for another profile's process.

@@ -107,7 +107,7 @@ final class Downloads: Sendable {
             try relays.check(description, approvedNow: offer.isApproved, change.tables)
             let arguments = try change.tables.downloads.arguments(
                 of: file, orElse: CryptoFile.freshArguments())
-            if offer.status != .rcvTransfer { change.tell(.rcvFileStart(item)) }
+            if offer.status != .rcvTransfer { change.tell(.itemChanged(item, .started)) }
             return Job(
                 description: description.text,
                 location: FileSourceLocation(
@@ -130,7 +130,7 @@ final class Downloads: Sendable {
                 else { throw ChatError(.invalidCommand, "The file has been received already.") }
                 try change.tables.files.setSource(of: file, name, location.arguments)
                 try change.tables.downloads.forgetDecline(of: file)
-                try change.tell({ .rcvFileComplete($0) }, of: file)
+                try change.tell(.completed, of: file)
             }
         } catch {
             store.folders.remove(name)
@@ -149,7 +149,7 @@ final class Downloads: Sendable {
                 try change.setStatus(
                     .rcvAborted, of: file, from: StoredFileStatus.downloading, problem: problem)
             else { return }
-            try change.tell({ .chatItemUpdated($0) }, of: file)
+            try change.tell(.updated, of: file)
         }
         unlink(store.folders.incomingPath(of: file))
     }
@@ -164,9 +164,9 @@ final class Downloads: Sendable {
                 try change.setStatus(status, of: file, from: StoredFileStatus.downloading, problem: problem)
             else { return }
             switch status {
-            case .rcvError: try change.tell({ .rcvFileError($0, problem) }, of: file)
-            case .rcvWarning: try change.tell({ .rcvFileWarning($0, problem) }, of: file)
-            default: try change.tell({ .chatItemUpdated($0) }, of: file)
+            case .rcvError: try change.tell(.failed(problem), of: file)
+            case .rcvWarning: try change.tell(.delayed(problem), of: file)
+            default: try change.tell(.updated, of: file)
             }
         }
         if isFinal { unlink(store.folders.incomingPath(of: file)) }

@@ -13,7 +13,7 @@ struct ProgressReports: Sendable {
         guard let item else {
             return events.tell(.standaloneFileProgress(file, done: progress.done, total: progress.total))
         }
-        let told = FileProgress(of: file, in: item, done: progress.done, total: progress.total)
-        events.tell(item.direction == .sent ? .sndFileProgressXFTP(told) : .rcvFileProgressXFTP(told))
+        events.tell(
+            .fileProgress(FileProgress(of: file, in: item, done: progress.done, total: progress.total)))
     }
 }

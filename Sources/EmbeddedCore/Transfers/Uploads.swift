@@ -111,7 +111,7 @@ final class Uploads: Sendable {
                 return nil
             }
             let item = try change.tables.items.item(of: file)
-            if let item, !wasStarted { change.tell(.sndFileStart(item)) }
+            if let item, !wasStarted { change.tell(.itemChanged(item, .started)) }
             let relays = try configured(change.tables)
             return try change.tables.uploads.upload(of: file).map { upload in
                 let source: UploadOrder.Source =
@@ -162,7 +162,7 @@ final class Uploads: Sendable {
                 try change.describe(file, description)
             }
             if try change.tables.uploads.isAnnounced(file) { try change.startExpiry(of: file) }
-            try change.tell({ .sndFileCompleteXFTP($0) }, of: file)
+            try change.tell(.completed, of: file)
             return true
         }
     }
@@ -184,7 +184,7 @@ final class Uploads: Sendable {
                     isFinal
                         ? .sndStandaloneFileError(file, problem) : .standaloneFileWarning(file, problem))
             }
-            change.tell(isFinal ? .sndFileError(item, problem) : .sndFileWarning(item, problem))
+            change.tell(.itemChanged(item, isFinal ? .failed(problem) : .delayed(problem)))
         }
         if isFinal { deletions.start() }
     }

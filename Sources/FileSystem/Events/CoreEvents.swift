@@ -34,8 +34,8 @@ final class CoreEvents: Sendable {
     }
 
     func take(_ event: ChatEvent) async throws {
-        if let item = event.changedItem { return try await update(item) }
         switch event {
+        case .itemChanged(let item, _): try await update(item)
         case .newChatItems(let items): try await tree.show(items, areNew: true)
         case .chatItemsDeleted(let deleted, let reason): try await remove(deleted, reason)
         case .chatUpdated(let chat):
@@ -45,8 +45,7 @@ final class CoreEvents: Sendable {
         case .chatRemoved(let chat):
             try await messages.follow(chat, isRemoved: true) { try await remove(chat) }
         case .messageLogGrew(let chat, let log): messages.grew(chat, log)
-        case .rcvFileProgressXFTP(let progress), .sndFileProgressXFTP(let progress):
-            try await tree.advance(progress)
+        case .fileProgress(let progress): try await tree.advance(progress)
         case .coreUnreachable(let reason):
             control.coreReachabilityChanged(problem: reason)
             notices.coreChanged(problem: reason)

@@ -170,32 +170,12 @@ extension ChatEvent {
             return Dictionary(grouping: items, by: \.chat).map { ($0, .chatItemsDeleted($1, reason)) }
         case .chatUpdated(let chat): return [(chat.reference, self)]
         case .chatRemoved(let chat), .messageLogGrew(let chat, _): return [(chat, self)]
-        case .rcvFileProgressXFTP(let progress), .sndFileProgressXFTP(let progress):
-            return [(progress.chat, self)]
+        case .itemChanged(let item, _): return [(item.chat, self)]
+        case .fileProgress(let progress): return [(progress.chat, self)]
         case .coreUnreachable, .coreReachable, .serverRefused, .requestsChanged, .textArrived,
             .sndStandaloneFileComplete, .rcvStandaloneFileComplete,
             .sndStandaloneFileError, .rcvStandaloneFileError, .standaloneFileProgress, .standaloneFileWarning:
             return [(nil, self)]
-        default:
-            return [(changedItem?.chat, self)]
-        }
-    }
-
-    /// The item whose message or file changed; nil for other events.
-    public var changedItem: ChatItem? {
-        switch self {
-        case .chatItemUpdated(let item), .rcvFileDescrReady(let item), .rcvFileAccepted(let item),
-            .rcvFileStart(let item), .rcvFileComplete(let item), .rcvFileSndCancelled(let item),
-            .rcvFileError(let item, _), .rcvFileWarning(let item, _), .sndFileStart(let item),
-            .sndFileCompleteXFTP(let item), .sndFileComplete(let item), .sndFileRcvCancelled(let item),
-            .sndFileError(let item, _), .sndFileWarning(let item, _):
-            item
-        case .newChatItems, .chatItemsDeleted, .chatUpdated, .chatRemoved, .messageLogGrew,
-            .rcvFileProgressXFTP, .sndFileProgressXFTP, .coreUnreachable, .coreReachable,
-            .serverRefused, .requestsChanged, .textArrived, .sndStandaloneFileComplete,
-            .rcvStandaloneFileComplete, .sndStandaloneFileError,
-            .rcvStandaloneFileError, .standaloneFileProgress, .standaloneFileWarning:
-            nil
         }
     }
 }

@@ -137,20 +137,28 @@ final class KeepWorker: Sendable {
 
     private func take(_ event: ChatEvent) {
         switch event {
-        case .newChatItems, .rcvFileDescrReady, .chatItemUpdated, .chatItemsDeleted, .rcvFileAccepted: wake()
-        case .rcvFileProgressXFTP(let progress): progressed(progress.file)
-        case .rcvFileComplete(let item): completed(item)
-        case .rcvFileSndCancelled(let item): ended(item)
-        case .rcvFileError(let item, let problem):
-            if problem.isFinal { ended(item) } else { failed(item.file?.id, problem) }
-        // The core retries by itself.
-        case .rcvFileWarning(let item, _):
-            guard let file = item.file?.id else { return }
-            carryOut(plan.withLock { $0.handedOver(file, now: clock.now()) })
-            wake()
+        case .newChatItems, .chatItemsDeleted, .itemChanged(_, .updated): wake()
+        case .itemChanged(let item, let cause) where item.direction == .received: changed(item, cause)
+        case .fileProgress(let progress): progressed(progress.file)
         case .coreReachable: tryAgain()
         case .chatRemoved(let chat): forget(chat)
         default: break
+        }
+    }
+
+    private func changed(_ item: ChatItem, _ cause: ItemChange) {
+        switch cause {
+        case .updated, .described, .accepted: wake()
+        case .started: break
+        case .completed: completed(item)
+        case .cancelledByPeer: ended(item)
+        case .failed(let problem):
+            if problem.isFinal { ended(item) } else { failed(item.file?.id, problem) }
+        // The core retries by itself.
+        case .delayed:
+            guard let file = item.file?.id else { return }
+            carryOut(plan.withLock { $0.handedOver(file, now: clock.now()) })
+            wake()
         }
     }
 

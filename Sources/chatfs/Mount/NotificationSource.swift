@@ -34,7 +34,8 @@ struct NotificationSource: Sendable {
             return await texts.events(of: chat, upTo: log.size, in: core, named: name(of: chat))
         case .chatItemsDeleted(let items, _): return items.map { .gone(.item($0.item)) }
         case .serverRefused(let address): return [.refused(Self.refusal(of: address))]
-        default: return event.changedItem.map(condition) ?? []
+        case .itemChanged(let item, _): return condition(item)
+        default: return []
         }
     }
 

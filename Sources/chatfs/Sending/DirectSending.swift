@@ -41,14 +41,14 @@ struct DirectSending {
     ) async throws {
         for await event in events {
             switch event {
-            case .sndFileProgressXFTP(let progress) where progress.file == file:
+            case .fileProgress(let progress) where progress.file == file:
                 display.update(done: progress.done, total: progress.total)
-            case .sndFileCompleteXFTP(let item) where item.file?.id == file:
+            case .itemChanged(let item, .completed) where item.file?.id == file:
                 return
-            case .sndFileWarning(let item, let problem) where item.file?.id == file:
+            case .itemChanged(let item, .delayed(let problem)) where item.file?.id == file:
                 display.finish()
                 Terminal.note("chatfs: \(problem.sentence.endingInFullStop) Trying again.")
-            case .sndFileError(let item, let problem) where item.file?.id == file:
+            case .itemChanged(let item, .failed(let problem)) where item.file?.id == file:
                 throw ChatError(.file(problem.kind), problem.sentence)
             default:
                 continue

@@ -27,8 +27,8 @@ struct InlineTransferTests {
         #expect(try received.content() == bytes)
         #expect(stage.eve.asked == [file.id])
         try await heard.waits(for: "rcvFileComplete")
-        let of = heard.names.filter { $0.hasPrefix("rcvFile") }
-        let progress = Array(repeating: "rcvFileProgressXFTP", count: file.chunks.count)
+        let of = heard.names.filter { $0.hasPrefix("rcvFile") || $0 == "fileProgress" }
+        let progress = Array(repeating: "fileProgress", count: file.chunks.count)
         #expect(of == ["rcvFileAccepted", "rcvFileStart"] + progress + ["rcvFileComplete"])
         #expect(try stage.rows() == (0, 0))
 
@@ -44,10 +44,10 @@ struct InlineTransferTests {
         let stage = try await InlineStage()
         let heard = Listener(try stage.alice.core)
         let (file, item) = try await stage.begin("a", size: 50_000, chunks: 2)
-        try await heard.waits(for: "rcvFileProgressXFTP", times: 2)
+        try await heard.waits(for: "fileProgress", times: 2)
         let told = heard.events.withLock { events in
             events.compactMap { event -> FileProgress? in
-                if case .rcvFileProgressXFTP(let progress) = event { progress } else { nil }
+                if case .fileProgress(let progress) = event { progress } else { nil }
             }
         }
         let id = try #require(item.file).id

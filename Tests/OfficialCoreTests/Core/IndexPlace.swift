@@ -1,5 +1,6 @@
 import Base
 import ChatCore
+import CoreContract
 import JSON
 import ScriptedCore
 import TestSupport
@@ -80,8 +81,7 @@ final class IndexPlace {
             "sndStandaloneFileComplete \(file.rawValue) \(links.joined(separator: ","))"
         case .rcvStandaloneFileComplete(let file, let path):
             "rcvStandaloneFileComplete \(file.rawValue) \(path)"
-        // The name of the event's case.
-        default: String("\(event)".prefix { $0 != "(" })
+        default: event.name
         }
     }
 }

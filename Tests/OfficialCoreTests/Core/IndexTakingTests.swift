@@ -84,7 +84,7 @@ struct IndexTakingTests {
         for (json, status) in Self.said {
             let item = try Self.item(json, place)
             try place.index.commit { change in
-                let shown = try change.take(item, occasion, isTold ? { .rcvFileStart($0) } : nil)
+                let shown = try change.take(item, occasion, isTold ? .described : nil)
                 let wanted = expected(status, nil, occasion, isTold: isTold, hasCopy: false)
                 #expect(shown?.file?.status == wanted, "\(json)")
                 try change.tables.items.remove(item.id)
@@ -120,7 +120,7 @@ struct IndexTakingTests {
                     }
                     let earlier = try tables.items.item(item.id)
                     let shown = try #require(
-                        try change.take(item, occasion, isTold ? { .rcvFileStart($0) } : nil))
+                        try change.take(item, occasion, isTold ? .described : nil))
                     let wanted = expected(said, status, occasion, isTold: isTold, hasCopy: hasCopy)
                     #expect(shown.file?.status == wanted, "\(status), then \(json)")
                     isSame = shown == earlier
@@ -128,7 +128,9 @@ struct IndexTakingTests {
                     #expect(try tables.items.place(of: item.id)?.path == (isOurs ? Self.kept.path : nil))
                     try tables.items.remove(item.id)
                 }
-                #expect(await place.told() == (isTold ? ["rcvFileStart"] : isSame ? [] : ["chatItemUpdated"]))
+                #expect(
+                    await place.told() == (isTold ? ["rcvFileDescrReady"] : isSame ? [] : ["chatItemUpdated"])
+                )
             }
         }
     }
@@ -143,16 +145,14 @@ struct IndexTakingTests {
                 known.file?.source = FileSourceLocation(path: "/f", arguments: arguments)
                 let items = change.tables.items
                 try items.put(known, #require(known.file), reference: "@1")
-                try change.setStatus(.rcvAccepted, of: FileID(1007)) { .rcvFileAccepted($0) }
+                try change.setStatus(.rcvAccepted, of: FileID(1007), .accepted)
                 #expect(try items.place(of: item.id)?.path == "/f")
                 #expect(try items.place(of: item.id)?.isSealed == (arguments != nil))
                 #expect(change.touched == [item.id])
-                try change.setStatus(.rcvComplete, of: FileID(1007), source: Self.kept) {
-                    .rcvFileComplete($0)
-                }
+                try change.setStatus(.rcvComplete, of: FileID(1007), source: Self.kept, .completed)
                 #expect(try items.place(of: item.id)?.path == "/kept")
                 #expect(try items.place(of: item.id)?.isSealed == true)
-                try change.setStatus(.rcvComplete, of: FileID(9)) { .rcvFileComplete($0) }
+                try change.setStatus(.rcvComplete, of: FileID(9), .completed)
                 #expect(change.touched == [item.id, item.id])
             }
             #expect(await place.told() == ["rcvFileAccepted", "rcvFileComplete"])

@@ -36,7 +36,7 @@ final class EventIntake: Sendable {
             let (kept, gone) = (
                 deletions.compactMap(\.kept), deletions.filter { $0.kept == nil }
             )
-            for item in kept { try change.take(item, .look) { .chatItemUpdated($0) } }
+            for item in kept { try change.take(item, .look, .updated) }
             for (reason, deletions) in Dictionary(grouping: gone, by: \.reason) {
                 try change.remove(deletions.map(\.item.id), reason)
             }
@@ -103,10 +103,10 @@ final class EventIntake: Sendable {
     }
 
     private func take(
-        _ item: APIItem, _ change: IndexChange, _ event: ((ChatItem) -> ChatEvent)? = nil
+        _ item: APIItem, _ change: IndexChange, _ cause: ItemChange? = nil
     ) throws {
         recent.note([item.id])
-        try change.take(item, .look, event)
+        try change.take(item, .look, cause)
     }
 
     /// Handles transfer steps with an item. Returns false for other events.
@@ -116,18 +116,18 @@ final class EventIntake: Sendable {
             guard description.isComplete else { break }
             if let file = item.file?.id { descriptions.note(description.text, of: file) }
             recent.note([item.id])
-            try change.take(item, .described) { .rcvFileDescrReady($0) }
-        case .rcvFileAccepted(let item): try take(item, change) { .rcvFileAccepted($0) }
-        case .rcvFileStart(let item): try take(item, change) { .rcvFileStart($0) }
+            try change.take(item, .described, .described)
+        case .rcvFileAccepted(let item): try take(item, change, .accepted)
+        case .rcvFileStart(let item): try take(item, change, .started)
         case .rcvFileComplete(let item):
             if let file = item.file?.id { descriptions.forget(file) }
-            try take(item, change) { .rcvFileComplete($0) }
-        case .rcvFileSndCancelled(let item): try take(item, change) { .rcvFileSndCancelled($0) }
+            try take(item, change, .completed)
+        case .rcvFileSndCancelled(let item): try take(item, change, .cancelledByPeer)
         case .rcvFileCancelled(_, let item?), .sndFileCancelled(_, let item?): try take(item, change)
-        case .sndFileStart(let item): try take(item, change) { .sndFileStart($0) }
-        case .sndFileComplete(let item): try take(item, change) { .sndFileComplete($0) }
-        case .sndFileRcvCancelled(let item): try take(item, change) { .sndFileRcvCancelled($0) }
-        case .sndFileCompleteXFTP(_, let item): try take(item, change) { .sndFileCompleteXFTP($0) }
+        case .sndFileStart(let item): try take(item, change, .started)
+        case .sndFileComplete(let item): try take(item, change, .completed)
+        case .sndFileRcvCancelled(let item): try take(item, change, .cancelledByPeer)
+        case .sndFileCompleteXFTP(_, let item): try take(item, change, .completed)
         default: return false
         }
         return true
@@ -140,33 +140,27 @@ final class EventIntake: Sendable {
             .sndFileProgressXFTP(let file, nil, let done, let total):
             tellProgress(of: file, done, total, change)
         case .rcvFileProgressXFTP(let file, _, let received, let total):
-            let status = FileStatus.rcvTransfer(received: received, total: total)
-            try change.advance(file, to: status, start: ChatEvent.rcvFileStart) {
-                .rcvFileProgressXFTP(FileProgress(of: file, in: $0, done: received, total: total))
-            }
+            try change.advance(file, to: .rcvTransfer(received: received, total: total), received, total)
         case .sndFileProgressXFTP(let file, _, let sent, let total):
-            let status = FileStatus.sndTransfer(sent: sent, total: total)
-            try change.advance(file, to: status, start: ChatEvent.sndFileStart) {
-                .sndFileProgressXFTP(FileProgress(of: file, in: $0, done: sent, total: total))
-            }
+            try change.advance(file, to: .sndTransfer(sent: sent, total: total), sent, total)
         case .rcvFileError(let file, let item, let error):
             let problem = error.fileProblem
             guard item != nil else { return change.tell(.rcvStandaloneFileError(file, problem)) }
-            try change.setStatus(.rcvError(problem), of: file) { .rcvFileError($0, problem) }
+            try change.setStatus(.rcvError(problem), of: file, .failed(problem))
         case .rcvFileWarning(let file, let item, let error):
             let problem = error.fileProblem
             guard item != nil else { return change.tell(.standaloneFileWarning(file, problem)) }
-            try change.setStatus(.rcvWarning(problem), of: file) { .rcvFileWarning($0, problem) }
+            try change.setStatus(.rcvWarning(problem), of: file, .delayed(problem))
         case .sndFileError(let file, let item, let problem):
             guard item != nil else {
                 return change.tell(.sndStandaloneFileError(standaloneFiles.described(by: file), problem))
             }
-            try change.setStatus(.sndError(problem), of: file) { .sndFileError($0, problem) }
+            try change.setStatus(.sndError(problem), of: file, .failed(problem))
         case .sndFileWarning(let file, let item, let problem):
             guard item != nil else {
                 return change.tell(.standaloneFileWarning(standaloneFiles.described(by: file), problem))
             }
-            try change.setStatus(.sndWarning(problem), of: file) { .sndFileWarning($0, problem) }
+            try change.setStatus(.sndWarning(problem), of: file, .delayed(problem))
         case .rcvStandaloneFileComplete(let file, let path):
             change.tell(.rcvStandaloneFileComplete(file, path: path))
         case .sndFileRedirectStartXFTP(let file, let redirect):

@@ -66,9 +66,8 @@ final class LostUploads: Sendable {
         try await blocking.run { [index] in
             try index.commit { change in
                 for (file, status) in given {
-                    try change.setStatus(status, of: file) {
-                        status == .sndComplete ? .sndFileCompleteXFTP($0) : .sndFileError($0, Self.problem)
-                    }
+                    let cause = status == .sndComplete ? ItemChange.completed : .failed(Self.problem)
+                    try change.setStatus(status, of: file, cause)
                 }
             }
         }

@@ -76,7 +76,7 @@ final class FileClaims: Sendable {
         let kept = try staging.keep(staged, as: file)
         try index.commit(durably: true) { change in
             try change.tables.keptCopies.put(file, at: kept.path, key)
-            try change.setStatus(.rcvComplete, of: file, source: kept) { .rcvFileComplete($0) }
+            try change.setStatus(.rcvComplete, of: file, source: kept, .completed)
         }
         return kept
     }
@@ -133,7 +133,7 @@ final class FileClaims: Sendable {
                 guard item.file?.status == .rcvComplete, kept == nil || kept == location else { return item }
                 // The next copy replaces its file.
                 _ = try tables.keptCopies.forget(file)
-                try change.setStatus(IndexChange.damagedCopy, of: file) { .chatItemUpdated($0) }
+                try change.setStatus(IndexChange.damagedCopy, of: file, .updated)
                 return try tables.items.item(of: file)
             }
         }

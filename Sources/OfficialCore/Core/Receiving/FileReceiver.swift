@@ -48,7 +48,7 @@ final class FileReceiver: Sendable {
     private func statusToReceive(_ file: FileID) async throws(ChatError) -> FileStatus? {
         let item = try await blocking.run { [index] in try index.read { try $0.item(ofReceived: file) } }
         if item.file?.status == .rcvComplete {
-            index.events.tell(.rcvFileComplete(item))
+            index.events.tell(.itemChanged(item, .completed))
             return nil
         }
         return item.file?.status
@@ -65,7 +65,7 @@ final class FileReceiver: Sendable {
             let problem = FileProblem(.notApproved, error.sentence)
             await blocking.attempt("record why a file waits") { [index] in
                 try index.commit { change in
-                    try change.setStatus(.rcvAborted(problem), of: file) { .chatItemUpdated($0) }
+                    try change.setStatus(.rcvAborted(problem), of: file, .updated)
                 }
             }
         }
@@ -178,12 +178,12 @@ final class FileReceiver: Sendable {
             // Events use another connection, so a small file may be complete before this answer.
             if recent.contains(item.id, since: began) { return }
             await blocking.attempt("record that a file is received") { [index] in
-                try index.commit { change in try change.take(item, .look) { .rcvFileAccepted($0) } }
+                try index.commit { change in try change.take(item, .look, .accepted) }
             }
         case .rcvFileAcceptedSndCancelled:
             await blocking.attempt("record that a file was cancelled") { [index] in
                 try index.commit { change in
-                    try change.setStatus(.rcvCancelled, of: file) { .rcvFileSndCancelled($0) }
+                    try change.setStatus(.rcvCancelled, of: file, .cancelledByPeer)
                 }
             }
             throw OfficialCoreError(refusal: APIError(path: ["error", "fileCancelled"]))

@@ -63,7 +63,7 @@ final class IndexChange {
     /// items and items of deleted chats are hidden or removed. Returns the item, or nil if it is hidden.
     @discardableResult
     func take(
-        _ item: APIItem, _ occasion: Occasion, _ event: ((ChatItem) -> ChatEvent)? = nil
+        _ item: APIItem, _ occasion: Occasion, _ cause: ItemChange? = nil
     ) throws -> ChatItem? {
         let before = try tables.items.item(item.id)
         guard let shown = item.chatItem(own: owner, filesFolder: filesFolder), let told = shown.file else {
@@ -74,7 +74,7 @@ final class IndexChange {
         // The path is valid on the other machine only.
         if isRemote { file.source = try tables.keptCopies.source(of: file.id) ?? ItemTable.Place.elsewhere }
         try correct(
-            &file, before: before?.file?.status, isFirst: before == nil, occasion, isTold: event != nil)
+            &file, before: before?.file?.status, isFirst: before == nil, occasion, isTold: cause != nil)
         if shown.isDeletedBySender, file.status != .rcvComplete {
             if before != nil { try remove([item.id], .deleted) }
             return nil
@@ -85,10 +85,10 @@ final class IndexChange {
         guard let after = try tables.items.item(item.id) else { return nil }
         if before == nil {
             if occasion != .sending { tell(.newChatItems([after])) }
-        } else if let event {
-            tell(event(after))
+        } else if let cause {
+            tell(.itemChanged(after, cause))
         } else if before != after {
-            tell(.chatItemUpdated(after))
+            tell(.itemChanged(after, .updated))
         }
         return after
     }
@@ -130,17 +130,23 @@ final class IndexChange {
         guard let item = try tables.items.item(of: file) else { return }
         let place = source ?? ItemTable.Place.elsewhere
         try tables.items.setPlace(ItemTable.Place(path: place.path, isSealed: true), of: item.id)
-        if let after = try tables.items.item(item.id), after != item { tell(.chatItemUpdated(after)) }
+        if let after = try tables.items.item(item.id), after != item { tell(.itemChanged(after, .updated)) }
     }
 
     /// Sets status and location of a known file. Does nothing for unknown ones.
     func setStatus(
-        _ status: FileStatus, of file: FileID, source: FileSourceLocation? = nil,
-        _ event: (ChatItem) -> ChatEvent
+        _ status: FileStatus, of file: FileID, source: FileSourceLocation? = nil, _ cause: ItemChange
     ) throws {
+        if let after = try put(status, source, of: file) { tell(.itemChanged(after, cause)) }
+    }
+
+    /// The item as it is now; nil where there is none.
+    private func put(
+        _ status: FileStatus, _ source: FileSourceLocation?, of file: FileID
+    ) throws -> ChatItem? {
         guard let item = try tables.items.item(of: file), var changed = item.file,
             let reference = try tables.items.reference(of: item.id)
-        else { return }
+        else { return nil }
         // The path must stay, although its key is only in the core.
         let place =
             try source.map { ItemTable.Place(path: $0.path, isSealed: $0.arguments != nil) }
@@ -148,19 +154,15 @@ final class IndexChange {
         changed.status = status
         try tables.items.put(item, changed, reference: reference)
         try tables.items.setPlace(place ?? ItemTable.Place(path: nil, isSealed: false), of: item.id)
-        if let after = try tables.items.item(item.id) { tell(event(after)) }
         touched.append(item.id)
+        return try tables.items.item(item.id)
     }
 
     /// Records the progress of a transfer, which also starts it. Ignores files whose transfer is over or only
     /// offered, because a late report may follow a cancellation.
     /// - Parameters:
     ///   - status: A transfer with its byte counts.
-    ///   - start: Published first if the transfer had not started.
-    func advance(
-        _ file: FileID, to status: FileStatus, start: (ChatItem) -> ChatEvent,
-        progress: (ChatItem) -> ChatEvent
-    ) throws {
+    func advance(_ file: FileID, to status: FileStatus, _ done: UInt64, _ total: UInt64) throws {
         guard let before = try tables.items.item(of: file)?.file?.status else { return }
         let isStart: Bool
         switch (before, status) {
@@ -170,10 +172,9 @@ final class IndexChange {
             isStart = true
         default: return
         }
-        try setStatus(status, of: file) { item in
-            if isStart { tell(start(item)) }
-            return progress(item)
-        }
+        guard let item = try put(status, nil, of: file) else { return }
+        if isStart { tell(.itemChanged(item, .started)) }
+        tell(.fileProgress(FileProgress(of: file, in: item, done: done, total: total)))
     }
 
     /// Removes items that the core deleted without an event. Disappearing ones have expired.
