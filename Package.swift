@@ -61,6 +61,7 @@ let package = Package(
 
         module("Base", uses: []),
         module("Posix", uses: ["Base", "CLinux"]),
+        module("Metrics", uses: ["Base", "Posix"]),
         module("Cryptography", uses: ["Base", "Posix", "CKeyMemory", "CSodium", "COpenSSL", "CLinux"]),
         module("KeySlots", uses: ["Base", "Posix", "Cryptography", "CLinux"]),
         module("SealedPages", uses: ["Base", "Posix", "Cryptography", "CLinux", "CSQLite"]),
@@ -99,7 +100,8 @@ let package = Package(
         module(
             "Links", uses: ["Base", "Posix", "Cryptography", "Store", "ChatCore", "XFTP", "CoreServices"]),
         module("Namespace", uses: ["Base", "Cryptography", "Store", "ChatCore"]),
-        module("Hydration", uses: ["Base", "Posix", "Cryptography", "ChatCore", "XFTP", "CLinux"]),
+        module(
+            "Hydration", uses: ["Base", "Posix", "Metrics", "Cryptography", "ChatCore", "XFTP", "CLinux"]),
         module("Keeping", uses: ["Base", "Cryptography", "Store", "ChatCore"]),
         module("Media", uses: ["Base", "Posix", "Cryptography", "ChatCore"]),
         module("Outbox", uses: ["Base", "Posix", "Cryptography", "Store", "ChatCore", "Media", "CLinux"]),
@@ -109,7 +111,7 @@ let package = Package(
             uses: [
                 "Base", "Posix", "Cryptography", "ChatCore", "Namespace", "Hydration", "Outbox", "Thumbnails",
             ]),
-        module("Fuse", uses: ["Base", "Posix", "Namespace", "FileSystem", "CFuse3", "CLinux"]),
+        module("Fuse", uses: ["Base", "Posix", "Metrics", "Namespace", "FileSystem", "CFuse3", "CLinux"]),
         module(
             "Verification",
             uses: [
@@ -122,7 +124,7 @@ let package = Package(
                 "Base", "Posix", "Cryptography", "KeySlots", "Store", "ChatCore", "EmbeddedCore",
                 "OfficialCore", "Links", "Namespace", "Outbox", "CLinux",
             ]),
-        module("Desktop", uses: ["Base", "Posix", "Cryptography", "ChatCore", "CLinux"]),
+        module("Desktop", uses: ["Base", "Posix", "Metrics", "Cryptography", "ChatCore", "CLinux"]),
         module("MessageBus", uses: ["Base", "Posix", "CLinux"]),
         module("Notifications", uses: ["Base", "Posix", "ChatCore", "MessageBus"]),
         module("CommandLineKit", uses: ["Base", "Posix", "CLinux"]),
@@ -131,7 +133,8 @@ let package = Package(
         .executableTarget(
             name: "chatfs",
             dependencies: [
-                "Base", "Posix", "CLinux", "Cryptography", "KeySlots", "Keyring", "Unlocking", "Network",
+                "Base", "Posix", "Metrics", "CLinux", "Cryptography", "KeySlots", "Keyring", "Unlocking",
+                "Network",
                 "ChatCore", "XFTP", "XFTPRelay", "SMPRelay", "EmbeddedCore", "Archive", "OfficialCore",
                 "RemoteControl", "Links",
                 "Namespace", "Hydration", "Media", "Outbox", "Thumbnails",
@@ -165,6 +168,7 @@ let package = Package(
             swiftSettings: settings),
         tests(of: "Base"),
         tests(of: "Posix"),
+        tests(of: "Metrics", uses: ["Posix"]),
         tests(of: "Cryptography"),
         tests(of: "KeySlots", uses: ["Cryptography"]),
         tests(of: "Keyring", uses: ["Cryptography", "Posix", "chatfs"]),
@@ -218,7 +222,7 @@ let package = Package(
         tests(
             of: "FileSystem",
             uses: ["ChatCore", "Namespace", "Hydration", "Outbox", "Store", "Thumbnails"]),
-        tests(of: "Fuse", uses: ["ChatCore", "Namespace", "FileSystem", "CFuse3", "CLinux"]),
+        tests(of: "Fuse", uses: ["ChatCore", "Metrics", "Namespace", "FileSystem", "CFuse3", "CLinux"]),
         tests(
             of: "Verification",
             uses: ["ChatCore", "Cryptography", "EmbeddedCore", "Links", "Outbox", "Store"]),

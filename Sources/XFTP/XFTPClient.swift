@@ -12,6 +12,7 @@ import Cryptography
 /// `.protocolViolation`, `.relay` with the relay's answer, `.cancelled`.
 public final class XFTPClient: Sendable {
     public let settings: XFTPClientSettings
+    public let transferred = TransferredBytes()
     private let relays: RelayTable
     private let suspension = Suspension()
 
@@ -128,6 +129,7 @@ public final class XFTPClient: Sendable {
                 try await connections.withTransfer { connection throws(XFTPError) in
                     do throws(XFTPError) {
                         try await connection.upload(body, to: senderID, signedBy: key)
+                        transferred.addSent(body.length)
                     } catch {
                         // FNEW fixed the digest, so the relay already has these bytes.
                         if error.code == .relay(.hasFile) { return }
@@ -193,6 +195,7 @@ public final class XFTPClient: Sendable {
         try await transferring(on: replica.relay) { connection throws(XFTPError) in
             try await connection.download(
                 chunk, on: replica.id, signedBy: key, into: buffer, counter: counter)
+            transferred.addFetched(Int(chunk.size))
         }
     }
 

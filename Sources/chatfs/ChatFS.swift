@@ -61,6 +61,7 @@ enum ChatFS {
             RelayCommand.command,
             NetworkCommand.command,
             DoctorCommand.command,
+            DebugCommand.command.suggested(for: "metrics", "stats"),
             CompletionCommand.command,
             CompleteCommand.command,
             ManualCommand.command,

@@ -1,4 +1,5 @@
 import Base
+import Metrics
 
 /// The protocol between programs and the daemon of a mount: one JSON object per line. `docs/reference/control-socket.md` documents it;
 /// its examples are tested.
@@ -32,6 +33,7 @@ public struct ProgramRequest: Codable, Hashable, Sendable {
         case listItems = "list_items"
         case getItem = "get_item"
         case getSyncStatus = "get_sync_status"
+        case getMetrics = "get_metrics"
         case subscribe
         case hydrate, dehydrate, pin, unpin, free, cancel, retry
         case upload
@@ -126,6 +128,8 @@ public struct ProgramResult: Codable, Hashable, Sendable {
     public var next: UInt64?
     public var item: ProgramItem?
     public var status: ProgramStatus?
+    /// Counters and latencies of the mount.
+    public var metrics: [MetricFamily]?
     /// True if the request is done; false if it continues and events report its progress.
     public var done: Bool?
     /// Freed bytes on the disk.
@@ -133,9 +137,10 @@ public struct ProgramResult: Codable, Hashable, Sendable {
 
     public init(
         chats: [ProgramChat]? = nil, items: [ProgramItem]? = nil, next: UInt64? = nil,
-        item: ProgramItem? = nil, status: ProgramStatus? = nil, done: Bool? = nil,
-        freed: UInt64? = nil
+        item: ProgramItem? = nil, status: ProgramStatus? = nil, metrics: [MetricFamily]? = nil,
+        done: Bool? = nil, freed: UInt64? = nil
     ) {
+        self.metrics = metrics
         self.freed = freed
         self.chats = chats
         self.items = items

@@ -68,11 +68,12 @@ final class RequestLoop: @unchecked Sendable {
     private func serve() {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.bufferSize, alignment: 16)
         defer { buffer.deallocate() }
+        let decoded = DecodedRequest()
         while fuse_session_exited(session) == 0 {
             context.requestPoller.pollBriefly(on: connection)
             let count = read(connection, buffer.baseAddress, buffer.count)
             if count >= MemoryLayout<chatfs_fuse_request>.size {
-                perform(UnsafeMutableRawBufferPointer(rebasing: buffer[..<count]))
+                perform(UnsafeMutableRawBufferPointer(rebasing: buffer[..<count]), decoded)
             } else if !goesOn(after: count, errno) {
                 return
             }
@@ -99,20 +100,29 @@ final class RequestLoop: @unchecked Sendable {
         while Self.provokeRequest(of: session) == -ENOMEM { usleep(10_000) }
     }
 
-    private func perform(_ request: UnsafeMutableRawBufferPointer) {
-        let operation = request.load(as: chatfs_fuse_request.self).operation
-        context.counts.note(operation)
+    private func perform(_ request: UnsafeMutableRawBufferPointer, _ decoded: borrowing DecodedRequest) {
+        let header = request.load(as: chatfs_fuse_request.self)
+        let operation = header.operation
+        let span = RequestSpan(number: header.unique, operation: operation)
+        context.metrics.begin(operation)
         context.idleMemory.requestCame(context.counts)
         let isShort = operation == Self.short.0 || operation == Self.short.1
         if demand.withLock({ $0.received(isShort: isShort) }), !beginThread() {
             demand.withLock { $0.failedToBegin() }
         }
+        let rest = decoded.during(span) {
+            decode(request, operation)
+        }
+        if let rest { context.metrics.end(rest) }
+        demand.withLock { $0.performed(isShort: isShort) }
+    }
+
+    private func decode(_ request: UnsafeMutableRawBufferPointer, _ operation: UInt32) {
         if operation == Handshake.operation {
             agree(request)
         } else {
             chatfs_fuse_session_process(session, request.baseAddress, request.count)
         }
-        demand.withLock { $0.performed(isShort: isShort) }
     }
 
     /// Answers FUSE_INIT. On return the kernel has the reply; it sends no other request before.

@@ -9,18 +9,29 @@ import Glibc
 struct Request: ~Copyable {
     private let pointer: fuse_req_t
     private let subject: RequestSubject
+    private let span: RequestSpan
 
     /// - Parameter pointer: From libfuse; never nil.
     init(_ pointer: fuse_req_t?, _ operation: StaticString, _ node: fuse_ino_t) {
         guard let pointer else { preconditionFailure("libfuse gave no request") }
         self.pointer = pointer
         subject = RequestSubject(operation, node)
+        span = DecodedRequest.take()
     }
 
     deinit {
         assertionFailure("the request \(subject.operation) was dropped without an answer")
         context.failures.note(subject, FileSystemError(EIO, "Nobody answered.", isFailure: true))
-        fuse_reply_err(pointer, EIO)
+        send { fuse_reply_err($0, EIO) }
+    }
+
+    /// Sends the reply with `reply`, which frees the request, and records its latency.
+    @discardableResult
+    private borrowing func send(_ reply: (fuse_req_t) -> Int32) -> Int32 {
+        let metrics = context.metrics
+        let result = reply(pointer)
+        metrics.end(span)
+        return result
     }
 
     /// The context passed to libfuse with the operations.
@@ -42,7 +53,7 @@ struct Request: ~Copyable {
 
     /// Replies with an errno for an invalid request.
     consuming func fail(_ code: Int32) {
-        fuse_reply_err(pointer, code)
+        send { fuse_reply_err($0, code) }
         discard self
     }
 
@@ -51,25 +62,28 @@ struct Request: ~Copyable {
     consuming func succeed() { fail(0) }
 
     consuming func attributes(_ status: stat, timeout: Double) {
-        _ = withUnsafePointer(to: status) { fuse_reply_attr(pointer, $0, timeout) }
+        send { request in withUnsafePointer(to: status) { fuse_reply_attr(request, $0, timeout) } }
         discard self
     }
 
     /// Returns false if the request was interrupted and the kernel holds no reference to the entry.
     consuming func entry(_ entry: fuse_entry_param) -> Bool {
-        let result = withUnsafePointer(to: entry) { fuse_reply_entry(pointer, $0) }
+        let result = send { request in withUnsafePointer(to: entry) { fuse_reply_entry(request, $0) } }
         discard self
         return result == 0
     }
 
     /// Ends a request that has no reply.
     consuming func forgotten() {
-        fuse_reply_none(pointer)
+        send { request in
+            fuse_reply_none(request)
+            return 0
+        }
         discard self
     }
 
     consuming func written(_ count: Int) {
-        fuse_reply_write(pointer, count)
+        send { fuse_reply_write($0, count) }
         discard self
     }
 
@@ -77,48 +91,53 @@ struct Request: ~Copyable {
     @discardableResult
     consuming func bytes(_ bytes: UnsafeRawBufferPointer) -> Bool {
         let start = bytes.baseAddress?.assumingMemoryBound(to: CChar.self)
-        let result = fuse_reply_buf(pointer, start, bytes.count)
+        let result = send { fuse_reply_buf($0, start, bytes.count) }
         discard self
         return result == 0
     }
 
     consuming func bytes(_ bytes: [UInt8]) {
-        let pointer = pointer
-        bytes.withUnsafeBytes {
-            _ = fuse_reply_buf(pointer, $0.baseAddress?.assumingMemoryBound(to: CChar.self), $0.count)
+        send { request in
+            bytes.withUnsafeBytes {
+                fuse_reply_buf(request, $0.baseAddress?.assumingMemoryBound(to: CChar.self), $0.count)
+            }
         }
         discard self
     }
 
     /// Replies with the size in bytes of an attribute's value or of the list of names.
     consuming func attributeSize(_ count: Int) {
-        fuse_reply_xattr(pointer, count)
+        send { fuse_reply_xattr($0, count) }
         discard self
     }
 
     consuming func statistics(_ statistics: statvfs) {
-        _ = withUnsafePointer(to: statistics) { fuse_reply_statfs(pointer, $0) }
+        send { request in withUnsafePointer(to: statistics) { fuse_reply_statfs(request, $0) } }
         discard self
     }
 
     /// Returns false if the request was interrupted; the kernel then sends no release.
     consuming func opened(_ info: fuse_file_info) -> Bool {
-        let result = withUnsafePointer(to: info) { fuse_reply_open(pointer, $0) }
+        let result = send { request in withUnsafePointer(to: info) { fuse_reply_open(request, $0) } }
         discard self
         return result == 0
     }
 
     /// Like `opened`, for reads from a backing file. The page cache is unused and not kept.
     consuming func opened(_ info: fuse_file_info, backing: Int32) -> Bool {
-        let result = withUnsafePointer(to: info) { chatfs_fuse_reply_open_passthrough(pointer, $0, backing) }
+        let result = send { request in
+            withUnsafePointer(to: info) { chatfs_fuse_reply_open_passthrough(request, $0, backing) }
+        }
         discard self
         return result == 0
     }
 
     /// Combines `entry` and `opened`.
     consuming func created(_ entry: fuse_entry_param, _ info: fuse_file_info) -> Bool {
-        let result = withUnsafePointer(to: entry) { entry in
-            withUnsafePointer(to: info) { fuse_reply_create(pointer, entry, $0) }
+        let result = send { request in
+            withUnsafePointer(to: entry) { entry in
+                withUnsafePointer(to: info) { fuse_reply_create(request, entry, $0) }
+            }
         }
         discard self
         return result == 0

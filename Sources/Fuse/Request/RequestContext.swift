@@ -8,18 +8,24 @@ final class RequestContext: Sendable {
     let fileSystem: any FileOperations
     let owner = Owner(user: geteuid(), group: getegid())
     let buffers = ReplyBuffers()
-    let counts = RequestCounts()
-    let failures = FailureLog()
+    let metrics: RequestMetrics
     let idleMemory = IdleMemory()
     let requestPoller = RequestPoller()
     let passthrough: Passthrough
     let repeatedChange = RepeatedChange()
 
     /// - Parameter folder: Directory of the plain cache, whose files the kernel may read; nil if there is none.
-    init(_ fileSystem: any FileOperations, plainFilesIn folder: OpenFile? = nil) {
+    init(
+        _ fileSystem: any FileOperations, metrics: RequestMetrics = RequestMetrics(),
+        plainFilesIn folder: OpenFile? = nil
+    ) {
         self.fileSystem = fileSystem
+        self.metrics = metrics
         passthrough = Passthrough(filesIn: folder)
     }
+
+    var counts: RequestCounts { metrics.counts }
+    var failures: FailureLog { metrics.failures }
 
     /// The kernel's features and counters of this mount.
     var kernelSide: KernelSide {

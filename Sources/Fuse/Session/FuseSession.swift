@@ -20,16 +20,18 @@ public final class FuseSession: Sendable {
 
     /// Mounts `fileSystem` at `mountpoint`. Requests wait until `run` serves them.
     /// - Parameters:
+    ///   - metrics: Counts this mount's requests.
     ///   - folder: Directory of the plain cache, whose files the kernel may read; nil if there is none.
     ///   - isListed: True to show the mount in the desktop's list of volumes.
     /// - Throws: `.refused`.
     public init(
-        _ fileSystem: any FileOperations, at mountpoint: Mountpoint, plainFilesIn folder: OpenFile? = nil,
+        _ fileSystem: any FileOperations, at mountpoint: Mountpoint,
+        metrics: RequestMetrics = RequestMetrics(), plainFilesIn folder: OpenFile? = nil,
         isListed: Bool = true
     ) throws(FuseError) {
         self.fileSystem = fileSystem
         self.mountpoint = mountpoint.path
-        let context = RequestContext(fileSystem, plainFilesIn: folder)
+        let context = RequestContext(fileSystem, metrics: metrics, plainFilesIn: folder)
         guard let server = RequestServer(context, isListed: isListed), server.mount(at: mountpoint.path)
         else {
             throw FuseError(

@@ -222,12 +222,14 @@ final class CachedFile: Sendable {
 
     /// Removes the file from the cache. Returns false if it is in use.
     func evict(invalidates: Bool) -> Bool {
-        var isDone = false
+        var (isDone, bytes) = (false, UInt64(0))
         step { machine, _ in
+            bytes = machine.phase.cachedBytes
             let effects = machine.evict(invalidates: invalidates)
             isDone = effects != nil
             return effects ?? []
         }
+        if isDone, bytes > 0 { context.reads.noteEviction() }
         return isDone
     }
 

@@ -25,6 +25,14 @@ public final class HydratedFile: Sendable {
     ///   - range: Bytes of the content; cut at the end of the file.
     ///   - buffer: At least as long as the range.
     public func read(_ range: Range<UInt64>, into buffer: UnsafeMutableRawBufferPointer) -> ReadResult {
+        let result = readLocal(range, into: buffer)
+        file.context.reads.note(result)
+        return result
+    }
+
+    private func readLocal(
+        _ range: Range<UInt64>, into buffer: UnsafeMutableRawBufferPointer
+    ) -> ReadResult {
         let part = range.clamped(to: 0..<size)
         guard !part.isEmpty else { return .filled(0) }
         let target = UnsafeMutableRawBufferPointer(rebasing: buffer[..<min(buffer.count, part.count)])
@@ -47,7 +55,7 @@ public final class HydratedFile: Sendable {
             case .cancelled: return .cancelled
             case .available: break
             }
-            switch await ThreadPool.shared.run({ self.read(part, into: buffer.bytes) }) {
+            switch await ThreadPool.shared.run({ self.readLocal(part, into: buffer.bytes) }) {
             case .ready(let ready):
                 buffer.bytes.copyMemory(from: ready.bytes)
                 return .filled(ready.bytes.count)

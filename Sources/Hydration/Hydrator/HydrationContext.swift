@@ -16,6 +16,7 @@ final class HydrationContext: Sendable {
     let ticker: Ticker
     let changes = Broadcaster<HydrationChange>()
     let failures: FailureReporter
+    let reads = ReadCounts()
     private let start: ContinuousClock.Instant
 
     init(

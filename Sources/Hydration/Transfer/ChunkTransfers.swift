@@ -60,6 +60,9 @@ final class ChunkTransfers: Sendable {
     /// True if the scheduler waits for time alone.
     var needsTicks: Bool { state.withLock { $0.scheduler.needsTicks } }
 
+    /// As `FetchScheduler.load`.
+    var load: (files: Int, chunks: Int) { state.withLock { $0.scheduler.load } }
+
     private func begin(_ fetch: Fetch) {
         guard fetch.file.file.started(fetch.file.download, fetch.chunk) else {
             return state.withLock { _ = $0.scheduler.ended(fetch) }

@@ -57,6 +57,9 @@ struct FetchScheduler<File: Hashable & Sendable>: Sendable {
         distances = RelayDistances(far: settings.farAfter)
     }
 
+    /// Number of files that request chunks, and of chunks that are being fetched.
+    var load: (files: Int, chunks: Int) { (order.count, flights.count) }
+
     // MARK: - Events
 
     /// Replaces the requests of a file.

@@ -107,6 +107,9 @@ enum MountCommand {
                 "save", named: "NAME", .text,
                 "Add this mount and the options given here to the configuration; 'chatfs mount NAME' repeats them."
             ),
+            .value(
+                "metrics", named: "FILE", .file,
+                "Write counters and latencies to this file every 10 seconds, in the OpenMetrics text form."),
             .flag("background", "Return when the folder is ready, and stay mounted."),
             CommonOptions.noEncryption,
         ] + CommonOptions.directory,

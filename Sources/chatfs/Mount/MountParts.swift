@@ -2,6 +2,7 @@ import Base
 import ChatCore
 import Desktop
 import FileSystem
+import Fuse
 import Glibc
 import Hydration
 import Media
@@ -19,6 +20,8 @@ struct MountParts: Sendable {
     let traces: DesktopTraces?
     let programSocket: ProgramSocket
     let fileSystem: FileSystem
+    /// Counts the kernel's requests.
+    let requests = RequestMetrics()
 
     /// Opens the parts in the profile's directory. Shows and sends nothing yet.
     init(_ opened: MountedCore, _ settings: MountSettings) async throws {

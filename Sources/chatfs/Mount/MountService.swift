@@ -18,6 +18,7 @@ struct MountService: ProgramService {
     let suspension: MountSuspension
     let preparation: MessagePreparation
     let mountpoint: String
+    let metrics: MountMetrics
     /// Nil where users are told nothing.
     let notifications: @Sendable () -> MountNotifications?
 
@@ -39,6 +40,7 @@ struct MountService: ProgramService {
         case .listItems: return try await items(request)
         case .getItem: return ProgramResult(item: ProgramItem(try await entry(request)))
         case .getSyncStatus: return ProgramResult(status: ProgramStatus(await fileSystem.status()))
+        case .getMetrics: return ProgramResult(metrics: await metrics.families())
         case .hydrate: return try await ask(.hydrate, request)
         case .dehydrate: return try await ask(.dehydrate, request)
         case .pin: return try await ask(.pin, request)

@@ -4,6 +4,7 @@ import Cryptography
 import Desktop
 import FileSystem
 import MessageBus
+import Metrics
 import Namespace
 import Posix
 
@@ -17,6 +18,8 @@ struct MountServices: Sendable {
     private let suspension: MountSuspension
     private let control: ControlServer
     private let programs: ProgramServer
+    /// nil without `--metrics`.
+    private let metricsFile: MetricsFile?
     /// nil where the data is not encrypted, or no socket could be made.
     private let keys: KeyServer?
     /// There from `begin` on: what is told acts through the others.
@@ -27,6 +30,8 @@ struct MountServices: Sendable {
         self.parts = parts
         let (opened, settings, fileSystem) = (parts.core, parts.settings, parts.fileSystem)
         let notified = notifications
+        let metrics = MountMetrics(parts)
+        metricsFile = try await Self.metricsFile(of: settings, metrics)
         let system = try SystemWatch()
         let suspension = MountSuspension(core: opened, system: system)
         let keeping = try await ThreadPool.shared.run {
@@ -91,7 +96,7 @@ struct MountServices: Sendable {
                     copies: CopyFreeing(fileSystem: fileSystem, hydrator: parts.hydrator, core: opened),
                     chats: ChatActions(core: core, keeping: keeping, folder: opened.folder),
                     core: opened, suspension: suspension, preparation: settings.preparation,
-                    mountpoint: settings.mountpoint,
+                    mountpoint: settings.mountpoint, metrics: metrics,
                     notifications: { notified.withLock { $0 } }
                 ),
                 at: parts.programSocket)
@@ -100,6 +105,20 @@ struct MountServices: Sendable {
             keys?.stop()
             throw error
         }
+    }
+
+    /// Writes the file once, so that a wrong path ends the mount.
+    private static func metricsFile(
+        of settings: MountSettings, _ metrics: MountMetrics
+    ) async throws(PathError) -> MetricsFile? {
+        guard let path = settings.metricsPath else { return nil }
+        let file = MetricsFile(path) { await metrics.families() }
+        do throws(SystemError) {
+            try await file.write()
+        } catch {
+            throw PathError(path, error)
+        }
+        return file
     }
 
     /// Unlocks the data directory for commands, so that none of them asks while this is mounted.
@@ -123,6 +142,7 @@ struct MountServices: Sendable {
         notifications.withLock { $0 = told }
         Task { [cacheRequests] in await cacheRequests.resume() }
         keeping.begin()
+        metricsFile?.begin()
         applyConfiguredRules()
         suspension.begin(on: parts.fileSystem)
     }
@@ -153,6 +173,7 @@ struct MountServices: Sendable {
         await notifications.withLock { $0 }?.stop()
         await control.cancelTransfers()
         await keeping.stop()
+        await metricsFile?.stop()
         system.stop()
     }
 }

@@ -55,6 +55,8 @@ struct MountSettings: Sendable {
     var relayPolicy: RelayApprovalPolicy?
     /// Mode and limits of the cache.
     var hydration = HydrationSettings()
+    /// Absolute path of the metrics file; nil for none.
+    var metricsPath: String?
     /// The configuration's chat rules.
     var chats: [Configuration.Chat] = []
     /// The mount's name in the configuration; nil if it has none.
@@ -128,6 +130,7 @@ struct MountSettings: Sendable {
         marksRead = mark.map { $0 == .onOpen } ?? !isPhone
         relayPolicy = invocation.value(of: "relay-policy").flatMap(RelayApprovalPolicy.init)
         isInBackground = invocation.has("background")
+        metricsPath = invocation["metrics"].map(AbsolutePath.of)
         hydration.cacheMode = invocation["cache"].flatMap(CacheMode.init) ?? .sealed
         hydration.cacheLimit = invocation.byteCount("cache-size")
         if let free = invocation.byteCount("cache-min-free") { hydration.minimumFree = free }
@@ -154,7 +157,8 @@ struct MountSettings: Sendable {
             throw UsageError("relays of an official core are configured in SimpleX; --relay is for our own")
         }
         try official?.checkFilesFolder()
-        for path in [official?.filesFolder, official?.databasePrefix, directory.path, cachePath] {
+        for path in [official?.filesFolder, official?.databasePrefix, directory.path, cachePath, metricsPath]
+        {
             if let path, path.path(below: mountpoint) != nil {
                 throw UsageError("nothing that the mount needs may lie inside the mount")
             }

@@ -77,7 +77,8 @@ final class MountedProfile: Sendable {
             let session: FuseSession
             do throws(FuseError) {
                 session = try FuseSession(
-                    parts.fileSystem, at: mountpoint, plainFilesIn: parts.plainFiles,
+                    parts.fileSystem, at: mountpoint, metrics: parts.requests,
+                    plainFilesIn: parts.plainFiles,
                     isListed: !SidebarEntry.isMade)
             } catch {
                 services.stopListening()

@@ -1,0 +1,27 @@
+/// Counters and queue lengths of a hydrator.
+public struct HydrationActivity: Hashable, Sendable {
+    /// Reads whose bytes were on this machine.
+    public var hits: UInt64
+    /// Reads that waited for bytes.
+    public var misses: UInt64
+    /// Reads that failed without waiting.
+    public var failures: UInt64
+    /// Files whose decrypted bytes left the cache.
+    public var evictions: UInt64
+    /// Decrypted bytes in the cache.
+    public var cachedBytes: UInt64
+    /// Files that request chunks.
+    public var waitingFiles: Int
+    /// Chunks that are being fetched.
+    public var fetchedChunks: Int
+}
+
+extension Hydrator {
+    /// From memory, at once.
+    public var activity: HydrationActivity {
+        let (reads, load) = (context.reads, context.transfers.load)
+        return HydrationActivity(
+            hits: reads.hits, misses: reads.misses, failures: reads.failures, evictions: reads.evictions,
+            cachedBytes: context.cache.usage.total, waitingFiles: load.files, fetchedChunks: load.chunks)
+    }
+}
