@@ -32,7 +32,7 @@ public enum Verbosity: Int, Comparable, Sendable {
         return switch self {
         case .quiet: .error
         case .normal: .notice
-        case .verbose: .information
+        case .verbose: .info
         case .debug: .debug
         }
     }

@@ -1,11 +1,14 @@
 import Base
 import Glibc
+import Synchronization
 
 /// Lines of the program's log, by default on standard error (`LogDestination`). Keys, descriptions, message text and
 /// file names are for `debug` only.
 ///
 /// Peers and relays cause many lines. So lines above `debug` are dropped if their subject wrote the same one within the
 /// last minute, or 200 different ones. The next line states the number of dropped lines.
+///
+/// A line is a short event and its facts: `file received: chat=@4 bytes=300000`.
 public struct Log: Sendable {
     /// The part of the program, for example "relay".
     public let subject: String
@@ -13,20 +16,22 @@ public struct Log: Sendable {
     public init(_ subject: String) { self.subject = subject }
 
     private struct Settings {
-        var level = LogLevel.notice
         var destination: LogDestination = .standardError(prefixed: false)
     }
 
     private static let settings = Lock(Settings())
+    /// The number of the highest written level.
+    private static let threshold = Atomic(LogLevel.notice.rawValue)
     private static let start = ContinuousClock.now
     /// The recent lines of each subject.
     private static let recent = Lock<[String: RepetitionLimit<String>]>([:])
 
     /// Lines above `level` are dropped. Under systemd (`JOURNAL_STREAM`) lines have a prefix.
     public static func configure(level: LogLevel) {
+        threshold.store(level.rawValue, ordering: .relaxed)
         settings.withLock {
             $0 = Settings(
-                level: level, destination: .standardError(prefixed: getenv("JOURNAL_STREAM") != nil))
+                destination: .standardError(prefixed: getenv("JOURNAL_STREAM") != nil))
         }
     }
 
@@ -35,20 +40,30 @@ public struct Log: Sendable {
         settings.withLock { $0.destination = destination }
     }
 
+    /// Returns true if lines of this level are written. Takes no lock.
+    public static func isOn(_ level: LogLevel) -> Bool {
+        level.rawValue <= threshold.load(ordering: .relaxed)
+    }
+
+    /// Number of the kernel's request for which this thread or task works. Set only while `debug` is on, and then part
+    /// of each line.
+    @TaskLocal public static var request: UInt64?
+
     public func error(_ line: @autoclosure () -> String) { write(.error, line) }
     public func warning(_ line: @autoclosure () -> String) { write(.warning, line) }
     public func notice(_ line: @autoclosure () -> String) { write(.notice, line) }
-    public func information(_ line: @autoclosure () -> String) { write(.information, line) }
+    public func information(_ line: @autoclosure () -> String) { write(.info, line) }
     public func debug(_ line: @autoclosure () -> String) { write(.debug, line) }
 
     private func write(_ level: LogLevel, _ line: () -> String) {
+        guard Self.isOn(level) else { return }
         let settings = Self.settings.withLock { $0 }
-        guard level <= settings.level else { return }
         var text = line()
         if level < .debug {
             guard case .say(let dropped) = verdict(on: text) else { return }
             if dropped > 0 { text += " (and \(dropped) more before)" }
         }
+        if let request = Self.request { text += " request=\(request)" }
         settings.destination.write(text, subject: subject, level: level)
     }
 

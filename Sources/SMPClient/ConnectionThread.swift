@@ -88,6 +88,8 @@ struct ConnectionThread {
         }
         schedule.connected(now: now)
         connection.outages.connected(connection.server)
+        let server = connection.server
+        Log("smp").information("server connected: server=\(server.hosts.first ?? "?"):\(server.port)")
         if owesConnected { connection.mailbox.tell(.connected(connection.server)) }
         owesConnected = false
         var session = established

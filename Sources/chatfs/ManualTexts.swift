@@ -38,7 +38,7 @@ enum ManualTexts {
         ("XDG_DATA_HOME, XDG_CACHE_HOME, HOME", "Where data and cache lie."),
         (
             "CHATFS_LOG",
-            "What is logged: error, warning, notice (the default), information or debug; goes before --quiet "
+            "What is logged: error, warning, notice (the default), info or debug; goes before --quiet "
                 + "and --verbose. From debug on the log may hold names of files."
         ),
         ("COLUMNS", "The width of text where standard output is no terminal."),

@@ -49,7 +49,7 @@ struct VerbosityTests {
     func level() {
         #expect(Verbosity.quiet.logLevel(environment: nil) == .error)
         #expect(Verbosity.normal.logLevel(environment: nil) == .notice)
-        #expect(Verbosity.verbose.logLevel(environment: nil) == .information)
+        #expect(Verbosity.verbose.logLevel(environment: nil) == .info)
         #expect(Verbosity.debug.logLevel(environment: nil) == .debug)
         #expect(Verbosity.debug.logLevel(environment: "warning") == .warning)
         #expect(Verbosity.quiet.logLevel(environment: "loud") == .error)

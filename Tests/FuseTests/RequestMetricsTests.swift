@@ -1,5 +1,6 @@
 import Glibc
 import Metrics
+import Posix
 import TestSupport
 import Testing
 
@@ -62,6 +63,37 @@ struct RequestMetricsTests {
         #expect(try await kernel.reply(to: waiting) == .refused(EINTR))
         try await Self.waitUntilRecorded(["init": 1, "lookup": 1, "interrupt": 1], kernel)
         #expect(Self.numbers(kernel, "chatfs_requests_pending")["lookup"] == 0)
+    }
+
+    @Test("the debug log has each request from reading to reply")
+    func log() async throws {
+        let folder = try TemporaryFolder()
+        await #expect(processExitsWith: .success) { [path = folder.path("stderr") as String] in
+            let file = try OpenFile(path, flags: O_WRONLY | O_CREAT | O_APPEND)
+            dup2(file.descriptor, STDERR_FILENO)
+            unsetenv("JOURNAL_STREAM")
+            Log.configure(level: .debug)
+            let files = try NotedFiles()
+            let kernel = try await SimulatedKernel(files)
+            files.state.withLock { $0.isLate = true }
+            let unique = try kernel.send(1, node: 3, bytes(of: "a"))
+            _ = try await kernel.reply(to: unique)
+            let line = "errno=0 microseconds="
+            try await wait(until: "it is logged") {
+                String(decoding: try OpenFile(path, flags: O_RDONLY).readAll(limit: 1 << 20), as: UTF8.self)
+                    .contains(line)
+            }
+            _exit(unique == 4 ? 0 : 1)
+        }
+        let lines = String(decoding: try folder.read("stderr"), as: UTF8.self).split(separator: "\n")
+        #expect(lines.contains("chatfs fuse: request read: operation=lookup node=3 request=4"), "\(lines)")
+        #expect(
+            lines.contains {
+                $0.wholeMatch(
+                    of:
+                        #/chatfs fuse: request answered: operation=lookup node=3 errno=0 microseconds=[0-9]+ request=4/#
+                ) != nil
+            }, "\(lines)")
     }
 
     @Test("failures have operation and errno")

@@ -176,10 +176,11 @@ struct LogTests {
 
     @Test("levels have the numbers of syslog")
     func levels() {
-        let words = ["error", "warning", "notice", "information", "debug"]
+        let words = ["error", "warning", "notice", "info", "debug"]
         #expect(words.compactMap(LogLevel.init(word:)).map(\.rawValue) == [3, 4, 5, 6, 7])
-        for word in ["", "Error", "info", "debug ", "6"] { #expect(LogLevel(word: word) == nil) }
-        #expect(LogLevel.error < .warning && LogLevel.information < .debug)
+        #expect(LogLevel(word: "information") == .info, "its earlier name")
+        for word in ["", "Error", "Info", "debug ", "6"] { #expect(LogLevel(word: word) == nil) }
+        #expect(LogLevel.error < .warning && LogLevel.info < .debug)
     }
 
     @Test("repeated lines are written once a minute")

@@ -16,6 +16,8 @@ final class FolderLoader: Sendable {
         var underWay: [ChatReference: Task<Bool, any Error>] = [:]
         /// Chats whose newest files have names in the index.
         var current: Set<ChatReference> = []
+        /// Chats whose first listing is in the log.
+        var listed: Set<ChatReference> = []
         /// The task that loads chats ahead of requests.
         var ahead: Task<Void, Never>?
     }
@@ -27,6 +29,7 @@ final class FolderLoader: Sendable {
     /// Maximum wait for one chat's files.
     private let deadline: Duration
     private let state = Lock(State())
+    private let log = Log("filesystem")
 
     private static let largestPage = 500
     private static let smallestPage = 16
@@ -82,10 +85,19 @@ final class FolderLoader: Sendable {
 
     /// Loads all that `list` needs of a folder.
     func prepare(_ folder: NodeID) -> Answer<Void> {
-        whenLoaded(folder) { [memory] in
+        whenLoaded(folder) { [self] in
             memory.use(folder)
+            logListing(folder)
             return .done(())
         }
+    }
+
+    /// Logs the first listing of a chat.
+    private func logListing(_ folder: NodeID) {
+        guard Log.isOn(.info), case .chat(let chat) = names.node(folder)?.content,
+            state.withLock({ $0.listed.insert(chat.reference).inserted })
+        else { return }
+        log.information("chat opened: chat=\(chat.reference)")
     }
 
     private func load(_ chat: ChatReference, within limit: Duration) async -> FileSystemError? {

@@ -111,7 +111,11 @@ final class RequestLoop: @unchecked Sendable {
             demand.withLock { $0.failedToBegin() }
         }
         let rest = decoded.during(span) {
-            decode(request, operation)
+            if Log.isOn(.debug) {
+                Log.$request.withValue(span.number) { decode(request, operation) }
+            } else {
+                decode(request, operation)
+            }
         }
         if let rest { context.metrics.end(rest) }
         demand.withLock { $0.performed(isShort: isShort) }

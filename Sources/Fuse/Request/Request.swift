@@ -1,6 +1,7 @@
 import CFuse3
 import FileSystem
 import Glibc
+import Posix
 
 /// A kernel request that is answered exactly once. It is not copyable, every reply consumes it, and it owns libfuse's
 /// pointer, so a second reply does not compile. A dropped request traps in debug builds. In release builds it is
@@ -11,26 +12,34 @@ struct Request: ~Copyable {
     private let subject: RequestSubject
     private let span: RequestSpan
 
+    private static let log = Log("fuse")
+
     /// - Parameter pointer: From libfuse; never nil.
     init(_ pointer: fuse_req_t?, _ operation: StaticString, _ node: fuse_ino_t) {
         guard let pointer else { preconditionFailure("libfuse gave no request") }
         self.pointer = pointer
         subject = RequestSubject(operation, node)
         span = DecodedRequest.take()
+        Self.log.debug("request read: operation=\(operation) node=\(node)")
     }
 
     deinit {
         assertionFailure("the request \(subject.operation) was dropped without an answer")
         context.failures.note(subject, FileSystemError(EIO, "Nobody answered.", isFailure: true))
-        send { fuse_reply_err($0, EIO) }
+        send(EIO) { fuse_reply_err($0, EIO) }
     }
 
     /// Sends the reply with `reply`, which frees the request, and records its latency.
+    /// - Parameter code: The errno of the reply; 0 for success.
     @discardableResult
-    private borrowing func send(_ reply: (fuse_req_t) -> Int32) -> Int32 {
+    private borrowing func send(_ code: Int32 = 0, _ reply: (fuse_req_t) -> Int32) -> Int32 {
         let metrics = context.metrics
         let result = reply(pointer)
         metrics.end(span)
+        let (subject, span) = (subject, span)
+        Self.log.debug(
+            "request answered: operation=\(subject.operation) node=\(subject.node) errno=\(code) "
+                + "microseconds=\(span.age / 1000)")
         return result
     }
 
@@ -53,7 +62,7 @@ struct Request: ~Copyable {
 
     /// Replies with an errno for an invalid request.
     consuming func fail(_ code: Int32) {
-        send { fuse_reply_err($0, code) }
+        send(code) { fuse_reply_err($0, code) }
         discard self
     }
 

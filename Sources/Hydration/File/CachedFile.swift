@@ -229,7 +229,10 @@ final class CachedFile: Sendable {
             isDone = effects != nil
             return effects ?? []
         }
-        if isDone, bytes > 0 { context.reads.noteEviction() }
+        if isDone, bytes > 0 {
+            context.reads.noteEviction()
+            context.failures.log.information("file evicted: file=\(id.rawValue) bytes=\(bytes)")
+        }
         return isDone
     }
 

@@ -20,13 +20,17 @@ final class MountedProfile: Sendable {
     private let services: MountServices
     private let pump: EventPump
     private let session: FuseSession
+    private let log: MountLog?
     /// Requested when the connection to the kernel has ended.
     private let ended = StopRequest()
     /// Requested when the mount has left the mount table. Open files and copies in other mount namespaces may keep the
     /// connection alive longer.
     private let left = StopRequest()
 
-    private init(_ parts: MountParts, services: MountServices, pump: EventPump, session: FuseSession) {
+    private init(
+        _ parts: MountParts, services: MountServices, pump: EventPump, session: FuseSession, log: MountLog?
+    ) {
+        self.log = log
         self.parts = parts
         self.services = services
         self.pump = pump
@@ -72,6 +76,7 @@ final class MountedProfile: Sendable {
     ) async throws -> MountedProfile {
         let parts = try await MountParts(opened, settings)
         do {
+            let log = MountLog(parts)
             let pump = try await parts.fileSystem.begin()
             let services = try await MountServices(parts)
             let session: FuseSession
@@ -85,9 +90,11 @@ final class MountedProfile: Sendable {
                 throw error
             }
             // After the mount, so that a long queue does not delay it.
+            log?.begin(at: session.mountpoint)
             parts.outbox.start()
             services.begin()
-            let mounted = MountedProfile(parts, services: services, pump: pump, session: session)
+            let mounted = MountedProfile(
+                parts, services: services, pump: pump, session: session, log: log)
             Thread.start("fuse") { mounted.run() }
             return mounted
         } catch {
@@ -130,6 +137,7 @@ final class MountedProfile: Sendable {
         // Before the profile is released, because the next mount uses the same directories.
         await ThreadPool.shared.run { [parts] in parts.close() }
         await parts.core.shutDown()
+        log?.end()
     }
 
     /// Unmounts. Returns true if no file was open at the end; the kernel does not unmount a busy mount unless forced
