@@ -29,6 +29,9 @@ final class WatcherNotices: Sendable {
     private static let noticesAtOnce = 64
     /// Time in milliseconds that an idle process is kept.
     private static let linger: Int32 = 5000
+    /// Time in milliseconds before the process starts. Its start competes for the processors with the request that
+    /// caused the notice, often the first read of a file.
+    private static let startDelay: Int32 = 50
     /// Number of attempts: another process may look up the name between the kernel's drop and the call.
     private static let tries = 4
 
@@ -91,6 +94,8 @@ final class WatcherNotices: Sendable {
         var entered = process?.make(enter)
         if entered == nil {
             // No process ran, or it has ended.
+            var requests = [pollfd(fd: stopping.descriptor, events: Int16(POLLIN), revents: 0)]
+            guard poll(&requests, milliseconds: Self.startDelay) == 0 else { return nil }
             process = start()
             entered = process?.make(enter)
         }
