@@ -1,5 +1,7 @@
 import Base
 import Cryptography
+import Network
+import Posix
 
 /// A client for any number of XFTP relays: creates, uploads, fetches and deletes chunks. One per process is enough.
 /// Thread-safe.
@@ -19,6 +21,8 @@ public final class XFTPClient: Sendable {
     public init(settings: XFTPClientSettings) {
         self.settings = settings
         relays = RelayTable(settings: settings)
+        // A reader waits for the first connection.
+        ThreadPool.shared.submit { HTTP2Client.prepare() }
     }
 
     deinit { close() }
@@ -171,6 +175,7 @@ public final class XFTPClient: Sendable {
         counter: @escaping ByteCounter = { _ in }
     ) async throws(XFTPError) {
         precondition(buffer.capacity >= Int(chunk.size), "the buffer is smaller than the chunk")
+        buffer.populate(Int(chunk.size))
         var replicas = chunk.replicas
         try await retrying(retry) { () throws(XFTPError) in
             if replicas.count == 1 {

@@ -12,6 +12,16 @@ import Testing
         await place.server.stop()
     }
 
+    @Test func clientsOfOneProtocolShareTheirContext() throws {
+        func context(_ fingerprint: UInt8, _ protocols: [String]) throws -> TLSContext {
+            try TLSContext.shared(
+                client: TLSClientSettings(
+                    identityFingerprint: [fingerprint], applicationProtocols: protocols))
+        }
+        #expect(try context(1, ["a"]) === context(2, ["a"]))
+        #expect(try context(1, ["a"]) !== context(1, ["b"]))
+    }
+
     /// A chain of `count` certificates, leaf first, each signed by the next.
     private func chain(_ count: Int, _ kind: CertificateKind = .ed25519) throws -> [Certificate] {
         var issuer: (certificate: Certificate, key: PrivateKey)?

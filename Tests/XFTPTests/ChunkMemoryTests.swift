@@ -1,3 +1,4 @@
+import Posix
 import TestSupport
 import Testing
 
@@ -17,6 +18,21 @@ struct ChunkMemoryTests {
         let other = ChunkBuffer(capacity: buffer.capacity + 10)
         other.copy(buffer)
         #expect(other.count == buffer.count && other.bytes.last == 7)
+    }
+
+    @Test("pages appear beneath bytes without changing them")
+    func pages() async throws {
+        let buffer = ChunkBuffer(capacity: 4 << 20)
+        for start in stride(from: 0, to: 4 << 20, by: 8192) {
+            buffer.storage[start] = UInt8(start >> 13 & 255)
+        }
+        buffer.populate(4 << 20)
+        buffer.populate(4 << 20)
+        // Jobs of the pool that were submitted earlier have begun.
+        for _ in 0..<64 { await ThreadPool.shared.run {} }
+        for start in stride(from: 0, to: 4 << 20, by: 8192) {
+            #expect(buffer.storage[start] == UInt8(start >> 13 & 255) && buffer.storage[start + 1] == 0)
+        }
     }
 
     @Test("the pool limits buffers, and cancelled waits take none")

@@ -43,6 +43,11 @@ public final class HTTP2Client: Sendable {
         try await ConnectAttempt(endpoint: endpoint, tls: tls, timeout: timeout, proxy: proxy).run()
     }
 
+    /// Prepares TLS for relays, so that the first connection need not. Takes some milliseconds. `connect` reports errors.
+    public static func prepare() {
+        _ = try? TLSContext.shared(client: TLSClientSettings(identityFingerprint: []))
+    }
+
     /// Whether requests can still be sent. May be true for a moment after the relay closed.
     public var isOpen: Bool { connection.isOpen }
 

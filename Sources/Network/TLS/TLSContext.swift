@@ -1,3 +1,4 @@
+import Base
 import COpenSSL
 
 /// OpenSSL's settings for connections of one kind.
@@ -30,6 +31,17 @@ final class TLSContext: @unchecked Sendable {
     }
 
     deinit { SSL_CTX_free(pointer) }
+
+    private static let clients = Lock<[[String]: TLSContext]>([:])
+
+    /// Returns the context of all clients with the same protocols, because making one takes a millisecond.
+    static func shared(client settings: TLSClientSettings) throws(NetworkError) -> TLSContext {
+        let protocols = settings.applicationProtocols
+        if let known = clients.withLock({ $0[protocols] }) { return known }
+        let new = try TLSContext(client: settings)
+        clients.withLock { $0[protocols] = new }
+        return new
+    }
 
     convenience init(client settings: TLSClientSettings) throws(NetworkError) {
         try self.init(method: TLS_client_method(), protocols: settings.applicationProtocols)

@@ -42,7 +42,8 @@ extension TLSStream {
     ) throws(NetworkError) -> TLSStream {
         let socket = try route.connect(deadline: deadline, stop: stop)
         try route.proxy?.connect(socket, to: route.endpoint, deadline: deadline, stop: stop)
-        let stream = try TLSStream(context: TLSContext(client: route.tls), socket: socket, isClient: true)
+        let context = try TLSContext.shared(client: route.tls)
+        let stream = try TLSStream(context: context, socket: socket, isClient: true)
         try stream.shakeHands(
             deadline: deadline, stop: stop, late: "The relay did not finish the TLS handshake in time.")
         try IdentityCheck.verify(

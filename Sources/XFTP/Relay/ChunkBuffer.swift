@@ -1,10 +1,12 @@
 import Base
 import Glibc
+import Posix
 
 /// Reusable memory for one chunk. One owner at a time: tasks and threads pass a buffer on and never share it.
 public final class ChunkBuffer: @unchecked Sendable {
     // Safe: the memory has one owner at a time; base and capacity never change.
     private let memory: UnsafeMutableRawBufferPointer
+    private var isPopulated = false
     /// The number of filled bytes.
     public var count = 0
 
@@ -34,6 +36,18 @@ public final class ChunkBuffer: @unchecked Sendable {
         _ = madvise(start, size, MADV_HUGEPAGE)
         return UnsafeMutableRawBufferPointer(start: start, count: size)
     }
+
+    /// Maps the pages of the first `count` bytes on a pool thread, while the owner waits for a relay. The kernel clears
+    /// each page, which takes milliseconds where the machine's memory is virtual. Only the first call has an effect.
+    func populate(_ count: Int) {
+        guard !isPopulated, count >= Self.hugePage else { return }
+        isPopulated = true
+        // Linux 5.14; an older kernel refuses it.
+        ThreadPool.shared.submit { [self] in _ = madvise(memory.baseAddress, count, Self.populateWrite) }
+    }
+
+    /// MADV_POPULATE_WRITE.
+    private static let populateWrite: Int32 = 23
 
     public var capacity: Int { memory.count }
     /// The filled bytes, valid for the life of the buffer.
