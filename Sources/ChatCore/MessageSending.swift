@@ -13,6 +13,9 @@ public protocol MessageSending: OpenProfile {
     /// the message may never come.
     func expectToSend(_ size: UInt64)
 
+    /// Returns the form in which to stage long files for a chat; nil for a CryptoFile of the content alone.
+    func streamForm(for chat: ChatReference) -> StreamForm?
+
     /// Sends a message with a file.
     /// - Throws: `.noSuchChat`, `.sendingRefused`, `.tooLarge`, `.file(.noRelay)`; `.file(.damaged)` if the
     ///   staged file does not match the message; `.sendingUnsure` if it cannot be known whether the core has
@@ -40,6 +43,7 @@ public protocol MessageSending: OpenProfile {
 
 extension MessageSending {
     public func expectToSend(_ size: UInt64) {}
+    public func streamForm(for chat: ChatReference) -> StreamForm? { nil }
 
     /// For cores that do not record the id of an item's message.
     public func item(sentAs message: String, in chat: ChatReference) async throws(ChatError) -> ChatItem? {

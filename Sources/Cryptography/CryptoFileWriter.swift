@@ -35,6 +35,15 @@ public final class CryptoFileWriter {
         buffer = .allocate(byteCount: 2 * Self.portion, alignment: 4096)
     }
 
+    /// Writes zeros in place of the first 16 bytes, which `finish(start:)` replaces.
+    convenience init(file: OpenFile, arguments: FileArguments, skipsStart: Bool) throws(CryptographyError) {
+        try self.init(file: file, arguments: arguments)
+        guard skipsStart else { return }
+        box.skipStart()
+        filled = StreamBox.startLength
+        buffer[..<filled].initializeMemory(as: UInt8.self, repeating: 0)
+    }
+
     deinit { buffer.deallocate() }
 
     /// The tags of the flushed blocks, in the end including the file's tag. nil if `makesTags` is false.
@@ -104,6 +113,18 @@ public final class CryptoFileWriter {
             isFinished = true
         }
         return box.position
+    }
+
+    /// Writes the first 16 bytes of the ciphertext and the tag. The number of bytes must be a multiple of 16.
+    /// - Throws: `.file`.
+    func finish(start: [UInt8]) throws(CryptographyError) {
+        try flush()
+        let tag = box.tag(start: start)
+        try wrappingSystemError { () throws(SystemError) in
+            try file.write(tag, at: written)
+            try file.write(start, at: 0)
+        }
+        isFinished = true
     }
 
     /// Reads the file back and compares it with the block tags. Blocks.

@@ -34,6 +34,46 @@ struct Poly1305: Sendable {
     /// The tag of all bytes so far, as a SIMD value.
     var tag: SIMD16<UInt8> { SIMD16(finalize()) }
 
+    /// Returns the tag of all bytes so far if their first 16 had been `start` instead of zeros.
+    /// - Parameters:
+    ///   - length: The number of bytes so far, a multiple of 16.
+    ///   - key: The key of this authenticator.
+    func tag(start: [UInt8], length: UInt64, key: [UInt8]) -> [UInt8] {
+        precondition(length > 0 && length % 16 == 0, "the start of an incomplete block cannot be added")
+        let multiplier = Poly1305Number(multiplierOf: key)
+        let mask = Array(key[16...])
+        // A tag is the low 128 bits of the sum. The tag after one more block tells its two high bits.
+        let low = Self.difference(finalize(), mask)
+        var longer = self
+        let block = [UInt8](repeating: 0, count: 16)
+        block.withUnsafeBytes { longer.update($0) }
+        let next = Self.difference(longer.finalize(), mask)
+        let sum = (0..<4).lazy.map { Poly1305Number(low, high: $0) }.first {
+            (($0 + Poly1305Number(block, high: 1)) * multiplier).lowBytes == next
+        }
+        guard let sum else { preconditionFailure("OpenSSL computed no Poly1305") }
+        let whole = sum + Poly1305Number(start) * multiplier.power(length / 16)
+        return Self.sum(whole.lowBytes, mask)
+    }
+
+    private static func sum(_ one: [UInt8], _ other: [UInt8]) -> [UInt8] {
+        var carry = 0
+        return zip(one, other).map {
+            let sum = Int($0) + Int($1) + carry
+            carry = sum >> 8
+            return UInt8(truncatingIfNeeded: sum)
+        }
+    }
+
+    private static func difference(_ one: [UInt8], _ other: [UInt8]) -> [UInt8] {
+        var borrow = 0
+        return zip(one, other).map {
+            let difference = Int($0) - Int($1) + borrow
+            borrow = difference >> 8
+            return UInt8(truncatingIfNeeded: difference)
+        }
+    }
+
     /// Returns the tag of a whole message.
     static func tag(of bytes: UnsafeRawBufferPointer, key: UnsafeRawBufferPointer) -> SIMD16<UInt8> {
         precondition(key.count == Self.keyLength, "a one-time key must have 32 bytes")

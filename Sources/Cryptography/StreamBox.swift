@@ -89,6 +89,23 @@ public struct StreamBox: Sendable {
         (authenticator ?? makeAuthenticator()).finalize()
     }
 
+    /// The length of a start that `skipStart` leaves out.
+    static let startLength = 16
+
+    /// Leaves out the first 16 bytes of the stream, which `tag(start:)` adds.
+    mutating func skipStart() {
+        precondition(position == 0, "only the first bytes can be left out")
+        let zeros = [UInt8](repeating: 0, count: Self.startLength)
+        zeros.withUnsafeBytes { authenticate($0) }
+    }
+
+    /// Returns the tag of all bytes so far after `skipStart`. Their number must be a multiple of 16.
+    /// - Parameter start: The first 16 bytes of the ciphertext.
+    func tag(start: [UInt8]) -> [UInt8] {
+        let key = withUnsafeBytes(of: keystreamBlock(0)) { Array($0[..<Poly1305.keyLength]) }
+        return (authenticator ?? makeAuthenticator()).tag(start: start, length: position, key: key)
+    }
+
     private func makeAuthenticator() -> Poly1305 {
         withUnsafeBytes(of: keystreamBlock(0)) { block in
             Poly1305(key: UnsafeRawBufferPointer(rebasing: block[..<Poly1305.keyLength]))

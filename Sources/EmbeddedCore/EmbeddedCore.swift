@@ -292,6 +292,11 @@ public final class EmbeddedCore: ChatCore {
 
     public func expectToSend(_ size: UInt64) { uploads.expect(size) }
 
+    public func streamForm(for chat: ChatReference) -> StreamForm? {
+        // Notes are never uploaded.
+        if case .notes = chat { nil } else { XFTPTransfers.streamForm }
+    }
+
     public func send(
         _ message: ComposedMessage, to chat: ChatReference
     ) async throws(ChatError) -> ChatItem {

@@ -168,6 +168,10 @@ public final class LinkedCore: ChatCore {
 
     public func expectToSend(_ size: UInt64) { core.expectToSend(size) }
 
+    public func streamForm(for chat: ChatReference) -> StreamForm? {
+        chat == .links ? nil : core.streamForm(for: chat)
+    }
+
     public func send(
         _ message: ComposedMessage, to chat: ChatReference
     ) async throws(ChatError) -> ChatItem {

@@ -62,6 +62,36 @@ import XFTPRelay
         await relay.stop()
     }
 
+    @Test(arguments: [300_000, 5_500_000])
+    func stagedStreamIsSentAsItIs(size: Int) async throws {
+        let relay = try await relay()
+        let alice = try await open("alice", [relay.address])
+        let bob = try await open("bob", [relay.address])
+        let heard = Listener(bob)
+        let chat = try await alice.chat(named: "bob")
+        let message = try alice.composeStream(pattern(size), #require(alice.streamForm(for: chat)))
+        let sent = try await alice.send(message, to: chat)
+        #expect(try sent.content() == pattern(size))
+        try await heard.waits(for: "rcvFileDescrReady")
+        let file = try #require(try await bob.newest(in: "alice").file).id
+        let claim = try #require(try await bob.claimFile(file, approvedRelays: false))
+        let key = Base64URL.encode(message.source.arguments?.key ?? [])
+        #expect(claim.description.contains(key), "it is not encrypted again")
+        await bob.abandonClaim(file, problem: nil)
+        try await bob.receiveFile(file, approvedRelays: false)
+        try await heard.waits(for: "rcvFileComplete")
+        #expect(try await bob.newest(in: "alice").content() == pattern(size))
+        await alice.shutDown()
+        await bob.shutDown()
+        await relay.stop()
+    }
+
+    @Test func notesAreStagedWithoutHeader() async throws {
+        let alice = try await open("alice", [])
+        #expect(alice.streamForm(for: .notes(1))?.header(0) == nil)
+        await alice.shutDown()
+    }
+
     @Test func uploadReachesPrivateRelayAddedLater() async throws {
         let relay = try await relay()
         let alice = try await open("alice", [])

@@ -93,6 +93,20 @@ extension EmbeddedCore {
             content: MessageContent(kind: kind, text: "caption"))
     }
 
+    /// Stages bytes in the form of the relays, like the outbox, and composes a message.
+    func composeStream(_ bytes: [UInt8], _ form: StreamForm) throws -> ComposedMessage {
+        var message = try compose([])
+        var arguments = CryptoFile.freshArguments()
+        let file = try OpenFile(message.source.path, flags: O_RDWR | O_TRUNC)
+        let writer = try StreamFileWriter(file: file, arguments: arguments, header: form.header(0))
+        message.size = UInt64(bytes.count)
+        try bytes.withUnsafeBytes { try writer.append($0) }
+        arguments.content = try writer.finish(
+            header: form.header(message.size), length: form.length(message.size))
+        message.source.arguments = arguments
+        return message
+    }
+
     /// Stages bytes as they come over XFTP, with a header before and padding after them.
     func stageStream(_ bytes: [UInt8]) throws -> FileSourceLocation {
         let stream = Array("header".utf8) + bytes + [UInt8](repeating: 35, count: 5000)

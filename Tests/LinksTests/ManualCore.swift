@@ -35,6 +35,10 @@ final class ManualCore: ChatCore {
         self.uploadsCryptoFiles = uploadsCryptoFiles
     }
 
+    func streamForm(for chat: ChatReference) -> StreamForm? {
+        StreamForm(header: { _ in [7] }, length: { $0 })
+    }
+
     /// The current uploads.
     var uploads: [FileID: String] { state.withLock { $0.uploads } }
 

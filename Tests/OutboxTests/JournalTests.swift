@@ -55,6 +55,26 @@ import Testing
         #expect(next.mark == journal.mark)
     }
 
+    @Test(arguments: [nil, 0, 14] as [UInt64?])
+    func placeOfContentSurvivesWriting(offset: UInt64?) throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path("journal.sqlite")
+        let journal = try Journal(path: path, random: SystemRandomSource())
+        let content = offset.map { $0..<$0 + 9_000_000_000 }
+        var record = DraftRecord(
+            chat: .group(3), name: [0x61], spool: "spool", key: [9, 8], message: "mark",
+            modified: Timestamp(seconds: 5), touched: 4)
+        record.id = try journal.insert(record)
+        record.size = 9_000_000_000
+        let staged = StagedFile(
+            folder: "f", fileName: "a", arguments: FileArguments(key: [1, 2], nonce: [3], content: content),
+            kind: .file)
+        let entry = Journal.Entry(record, .queued(staged, isConfirmed: false))
+        try journal.apply([entry])
+        journal.close()
+        #expect(try Journal(path: path, random: SystemRandomSource()).entries() == [entry])
+    }
+
     @Test func changesAreAtomic() throws {
         let folder = try TemporaryFolder()
         let journal = try Journal(path: folder.path("journal.sqlite"), random: SystemRandomSource())

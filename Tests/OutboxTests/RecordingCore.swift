@@ -34,10 +34,14 @@ final class RecordingCore: ChatCore {
     let profile = Profile(id: 1, displayName: "alice")
     let limits: ChatLimits
     let stagingFolder: String
+    private let form: StreamForm?
     let state: Lock<State>
 
-    init(stagingFolder: String, maxFileSize: UInt64 = 1_000_000, sent: [Sent] = []) throws {
+    init(
+        stagingFolder: String, maxFileSize: UInt64 = 1_000_000, form: StreamForm? = nil, sent: [Sent] = []
+    ) throws {
         self.stagingFolder = stagingFolder
+        self.form = form
         limits = ChatLimits(maxFileSize: maxFileSize)
         state = Lock(State(sent: sent))
         if mkdir(stagingFolder, 0o700) != 0 && errno != EEXIST {
@@ -46,6 +50,8 @@ final class RecordingCore: ChatCore {
     }
 
     var sent: [Sent] { state.withLock { $0.sent } }
+
+    func streamForm(for chat: ChatReference) -> StreamForm? { chat == notes ? nil : form }
 
     func events() -> AsyncStream<ChatEvent> { AsyncStream { _ in } }
 

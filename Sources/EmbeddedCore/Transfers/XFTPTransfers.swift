@@ -12,6 +12,16 @@ final class XFTPTransfers: FileTransfers {
 
     init(client: XFTPClient) { self.client = client }
 
+    /// The form of an uploaded file. Its header has one name for all files, because chats show the message's name: a
+    /// file is staged before its last rename.
+    static let streamForm = StreamForm(
+        header: { FileHeader.encode(name: "file", contentSize: $0) },
+        length: { size in
+            let header = FileHeader.encode(name: "file", contentSize: size)
+            return StoredStream.length(headerLength: header.count, contentSize: size)
+                - UInt64(StreamBox.tagLength)
+        })
+
     func expectUpload(to relays: [RelayWithPassword]) {
         client.openAhead(relays.prefix(1).compactMap(\.relayAddress), connections: 2)
     }
@@ -20,12 +30,12 @@ final class XFTPTransfers: FileTransfers {
         _ order: UploadOrder, checkpoint: @escaping @Sendable ([UInt8]) throws -> Void,
         progress: @escaping @Sendable (UInt64, UInt64) -> Void
     ) async throws(TransferFailure) -> UploadResult {
-        let source = try await Self.blocking { try Self.open(order.source) }
+        let content = try await Self.blocking { try Self.open(order.source) }
         let relays = order.relays.compactMap(\.relayAddress)
         return try await Self.mapped {
             let state = try order.state.map(UploadStateText.decode)
             let uploaded = try await FileUpload.run(
-                source, fileName: order.fileName, recipients: order.recipients, relays: relays,
+                content, fileName: order.fileName, recipients: order.recipients, relays: relays,
                 client: self.client, state: state,
                 save: { try checkpoint(UploadStateText.encode($0)) }, progress: progress)
             return UploadResult(
@@ -93,14 +103,15 @@ final class XFTPTransfers: FileTransfers {
 
     // MARK: - Files
 
-    private static func open(_ source: UploadOrder.Source) throws -> any UploadSource {
+    private static func open(_ source: UploadOrder.Source) throws -> UploadContent {
         switch source {
         case .plain(let path):
             guard let file = try OpenFile.regular(path) else { throw notRegular }
-            return try PlainFileSource(file)
+            return .plaintext(try PlainFileSource(file))
         case .cryptoFile(let path, let arguments):
             guard let file = try OpenFile.regular(path, flags: O_NOFOLLOW) else { throw notRegular }
-            return CryptoFileSource(try CryptoFileReader(file: file, arguments: arguments))
+            if arguments.content != nil { return .stream(try StoredStream(file: file, arguments: arguments)) }
+            return .plaintext(CryptoFileSource(try CryptoFileReader(file: file, arguments: arguments)))
         }
     }
 

@@ -48,7 +48,9 @@ public final class Draft: Sendable {
         mutex = BlockingMutex(rank: .draft, number: record.id)
         self.context = context
         // Parts of folders are never sent alone.
-        earlyCopy = EarlyCopy(isInOrder: !record.isPart, in: context.staging, context.earlyCopies)
+        earlyCopy = EarlyCopy(
+            isInOrder: !record.isPart, in: context.staging, context.earlyCopies,
+            form: context.streamForm(record.chat))
         var state = State(machine: DraftMachine(creating: record), file: file)
         state.openedAt[DraftOpening.ofItsMaker.number] = .now
         current = Lock(state)
@@ -59,7 +61,8 @@ public final class Draft: Sendable {
         (id, chat) = (machine.record.id, machine.record.chat)
         mutex = BlockingMutex(rank: .draft, number: machine.record.id)
         self.context = context
-        earlyCopy = EarlyCopy(isInOrder: false, in: context.staging, context.earlyCopies)
+        earlyCopy = EarlyCopy(
+            isInOrder: false, in: context.staging, context.earlyCopies, form: context.streamForm(chat))
         current = Lock(State(machine: machine))
     }
 

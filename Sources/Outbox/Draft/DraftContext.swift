@@ -14,6 +14,8 @@ final class DraftContext: Sendable {
     let uptime: Uptime
     private let limits: ChatLimits
     let earlyCopies: EarlyCopySlots
+    /// The form in which the core expects long files of a chat.
+    let streamForm: @Sendable (ChatReference) -> StreamForm?
     /// Processes that write drafts.
     let writers: WriterRegistry
     let changes = Broadcaster<OutboxChange>()
@@ -29,7 +31,8 @@ final class DraftContext: Sendable {
     init(
         journal: Journal, spool: Spool, staging: StagingFolder, quietTime: QuietTime,
         deliveries: DeliveryQueue, clock: any WallClock, uptime: Uptime, limits: ChatLimits, boot: String,
-        earlyCopies: EarlyCopySlots, writers: WriterRegistry, step: @escaping @Sendable (OutboxStep) -> Void
+        earlyCopies: EarlyCopySlots, streamForm: @escaping @Sendable (ChatReference) -> StreamForm?,
+        writers: WriterRegistry, step: @escaping @Sendable (OutboxStep) -> Void
     ) {
         self.journal = journal
         self.spool = spool
@@ -41,6 +44,7 @@ final class DraftContext: Sendable {
         self.limits = limits
         self.boot = boot
         self.earlyCopies = earlyCopies
+        self.streamForm = streamForm
         self.writers = writers
         self.step = step
     }

@@ -58,7 +58,9 @@ final class Journal: Sendable {
                 CHECK ((state = 'queued') <= (staged_folder IS NOT NULL)),
                 CHECK ((state = 'sent') <= (item IS NOT NULL))
             ) STRICT;
-            """, replaces: DevelopmentSchema(steps: 6, last: "holds"))
+            """, replaces: DevelopmentSchema(steps: 6, last: "holds")),
+        // Offset of the content in a staged file that has a header.
+        Migration("streams", "ALTER TABLE draft ADD COLUMN staged_offset INTEGER;"),
     ]
 
     let database: Database
@@ -152,14 +154,15 @@ final class Journal: Sendable {
             UPDATE draft SET name = ?, state = ?, size = ?, modified = ?, caption = ?, broken = ?,
                 confirmed = ?, durable = ?, boot = ?, touched = ?, staged_folder = ?, staged_name = ?,
                 staged_key = ?, staged_nonce = ?, staged_kind = ?, item = ?, problem = ?, place = ?,
-                withdrawn = ?, hold = ?
+                withdrawn = ?, hold = ?, staged_offset = ?
             WHERE id = ?
             """,
             record.name, entry.state.word, record.size, record.modified, record.caption,
             record.gap?.rawValue ?? 0, entry.state.isConfirmed, record.isDurable, record.boot,
             record.touched, staged?.folder, staged?.fileName, staged?.arguments.key, staged?.arguments.nonce,
             staged.map { $0.kind.journalText }, entry.state.item?.rawValue, record.problem, record.sequence,
-            entry.state == .withdrawn, record.isWanted ? wanted : record.hold?.journalText, record.id)
+            entry.state == .withdrawn, record.isWanted ? wanted : record.hold?.journalText,
+            staged?.arguments.content.map { Int64(clamping: $0.lowerBound) }, record.id)
     }
 
     /// Returns all rows, oldest first. Fails as a whole for an invalid row, so that its spool file is not
@@ -171,7 +174,7 @@ final class Journal: Sendable {
                 """
                 SELECT id, chat, name, spool, key, message, size, modified, caption, broken, durable, boot,
                     touched, problem, place, state, confirmed, item, staged_folder, staged_name, staged_key,
-                    staged_nonce, staged_kind, withdrawn, hold
+                    staged_nonce, staged_kind, staged_offset, withdrawn, hold
                 FROM draft ORDER BY id
                 """, row: Self.entry)
         }
@@ -206,8 +209,16 @@ final class Journal: Sendable {
         guard let folder = row.textOrNil("staged_folder") else { return nil }
         return StagedFile(
             folder: folder, fileName: row.text("staged_name"),
-            arguments: FileArguments(key: row.bytes("staged_key"), nonce: row.bytes("staged_nonce")),
+            arguments: FileArguments(
+                key: row.bytes("staged_key"), nonce: row.bytes("staged_nonce"),
+                content: content(row.integerOrNil("staged_offset"), row.unsigned("size"))),
             kind: MessageContent.Kind(journalText: row.text("staged_kind")))
+    }
+
+    private static func content(_ offset: Int64?, _ size: UInt64) -> Range<UInt64>? {
+        guard let start = offset.flatMap({ UInt64(exactly: $0) }) else { return nil }
+        let (end, isTooLarge) = start.addingReportingOverflow(size)
+        return isTooLarge ? nil : start..<end
     }
 }
 

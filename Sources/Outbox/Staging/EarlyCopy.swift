@@ -23,10 +23,14 @@ final class EarlyCopy: Sendable {
 
     private let staging: StagingFolder
     private let slots: EarlyCopySlots
+    private let form: StreamForm?
     private let state: Lock<State>
 
-    /// - Parameter isInOrder: True if the draft has no bytes yet.
-    init(isInOrder: Bool, in staging: StagingFolder, _ slots: EarlyCopySlots) {
+    /// - Parameters:
+    ///   - isInOrder: True if the draft has no bytes yet.
+    ///   - form: The form in which the core expects long files.
+    init(isInOrder: Bool, in staging: StagingFolder, _ slots: EarlyCopySlots, form: StreamForm?) {
+        self.form = form
         self.staging = staging
         self.slots = slots
         state = Lock(State(isInOrder: isInOrder), rank: .collection)
@@ -51,8 +55,14 @@ final class EarlyCopy: Sendable {
         if let isFirst { ThreadPool.shared.submit { self.catchUp(with: source, isFirst: isFirst) } }
     }
 
-    /// Returns a usable copy. The caller must finish or discard it.
-    func take() -> StagedFileWriter? {
+    /// Returns a usable copy, otherwise an empty one. The caller must finish or discard it.
+    /// - Parameter size: Size of the draft in bytes.
+    func take(size: UInt64) throws -> StagedFileWriter {
+        if let copy = takeCopy() { return copy }
+        return try StagedFileWriter(in: staging, form: size < slots.minSize ? nil : form)
+    }
+
+    private func takeCopy() -> StagedFileWriter? {
         let copy = state.withLock { state in
             state.isTaken = true
             defer { state.copy = nil }
@@ -97,7 +107,7 @@ final class EarlyCopy: Sendable {
     private func begin() throws -> StagedFileWriter? {
         let copy: StagedFileWriter
         do {
-            copy = try StagedFileWriter(in: staging)
+            copy = try StagedFileWriter(in: staging, form: form)
         } catch {
             slots.release()
             throw error

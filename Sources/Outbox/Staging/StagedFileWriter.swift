@@ -16,7 +16,7 @@ final class StagedFileWriter: @unchecked Sendable {
     private let file: OpenFile
     private let arguments: FileArguments
     private let mutex = BlockingMutex(rank: .stagedFile)
-    private let writer: CryptoFileWriter
+    private let writer: Writer
     private var isDiscarded = false
     private let progress = Lock<UInt64>(0)
 
@@ -24,13 +24,24 @@ final class StagedFileWriter: @unchecked Sendable {
     private static let fileName = "content"
     private static let piece = 256 << 10
 
-    init(in staging: StagingFolder) throws {
+    private enum Writer {
+        case content(CryptoFileWriter)
+        case stream(StreamFileWriter, StreamForm)
+    }
+
+    /// - Parameter form: The form of the file; nil for the content alone.
+    init(in staging: StagingFolder, form: StreamForm? = nil) throws {
         self.staging = staging
         (folderName, folder) = try staging.makeFolder()
         arguments = CryptoFile.freshArguments()
         do {
             file = try OpenFile(Self.fileName, flags: O_WRONLY | O_CREAT | O_EXCL, in: folder)
-            writer = try CryptoFileWriter(file: file, arguments: arguments)
+            if let form {
+                writer = .stream(
+                    try StreamFileWriter(file: file, arguments: arguments, header: form.header(0)), form)
+            } else {
+                writer = .content(try CryptoFileWriter(file: file, arguments: arguments))
+            }
         } catch {
             staging.remove(folderName)
             throw error
@@ -53,10 +64,17 @@ final class StagedFileWriter: @unchecked Sendable {
                 let piece = UnsafeMutableRawBufferPointer(rebasing: buffer[..<wanted])
                 let count = try source.read(into: piece, at: position)
                 guard count > 0 else { throw Outdated() }
-                try writer.append(UnsafeRawBufferPointer(rebasing: piece[..<count]))
+                try append(UnsafeRawBufferPointer(rebasing: piece[..<count]))
                 position += UInt64(count)
                 progress.withLock { $0 = position }
             }
+        }
+    }
+
+    private func append(_ piece: UnsafeRawBufferPointer) throws {
+        switch writer {
+        case .content(let writer): try writer.append(piece)
+        case .stream(let writer, _): try writer.append(piece)
         }
     }
 
@@ -67,7 +85,13 @@ final class StagedFileWriter: @unchecked Sendable {
     func finish(kind: MessageContent.Kind) throws -> StagedFile {
         try mutex.withLock {
             guard !isDiscarded else { throw Outdated() }
-            try writer.finish()
+            var arguments = arguments
+            switch writer {
+            case .content(let writer): try writer.finish()
+            case .stream(let writer, let form):
+                arguments.content = try writer.finish(
+                    header: form.header(copied), length: form.length(copied))
+            }
             return StagedFile(folder: folderName, fileName: Self.fileName, arguments: arguments, kind: kind)
         }
     }

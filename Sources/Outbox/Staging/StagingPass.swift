@@ -107,9 +107,9 @@ struct StagingPass: Sendable {
     }
 
     private func copy(_ draft: Draft, _ attempt: Int) throws -> Copy {
-        let writer = try draft.earlyCopy.take() ?? StagedFileWriter(in: context.staging)
+        let record = draft.machine.record
+        let writer = try draft.earlyCopy.take(size: record.size)
         do {
-            let record = draft.machine.record
             let spooled = try context.spool.open(record.spool, key: record.key)
             guard spooled.size == record.size else {
                 throw OutboxError(.damaged, "The draft was damaged on disk: write it again.")

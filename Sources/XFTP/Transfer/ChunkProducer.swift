@@ -2,9 +2,21 @@ import Base
 import Cryptography
 import Posix
 
+/// The chunks of an upload. `produce` runs on one thread at a time, `produceAgain` on any.
+protocol ChunkProduction: Sendable {
+    /// The sizes of the chunks in bytes.
+    var sizes: [UInt32] { get }
+
+    /// Fills `buffer` with chunk `index`, which must be the next one.
+    func produce(_ index: Int, into buffer: ChunkBuffer) throws(XFTPError)
+
+    /// Fills `buffer` again with a produced chunk, except the last one.
+    func produceAgain(_ index: Int, into buffer: ChunkBuffer) throws(XFTPError)
+}
+
 /// Encrypts the chunks of a file in order: header, content and padding sealed as one stream, the tag at the end of the
 /// last chunk. `produce` runs on one thread at a time. `produceAgain` may run meanwhile on any thread.
-final class ChunkProducer: @unchecked Sendable {
+final class ChunkProducer: ChunkProduction, @unchecked Sendable {
     // Safe: `FileUpload` produces one chunk after the other, and only `produce` changes state.
     let sizes: [UInt32]
     private let source: any UploadSource
@@ -35,7 +47,6 @@ final class ChunkProducer: @unchecked Sendable {
         }
     }
 
-    /// Fills `buffer` with chunk `index`, which must be the next one.
     func produce(_ index: Int, into buffer: ChunkBuffer) throws(XFTPError) {
         buffer.count = Int(sizes[index])
         let end = position + UInt64(buffer.count)
@@ -53,7 +64,6 @@ final class ChunkProducer: @unchecked Sendable {
         position = end
     }
 
-    /// Fills `buffer` again with a produced chunk, except the last one, which ends with the tag.
     func produceAgain(_ index: Int, into buffer: ChunkBuffer) throws(XFTPError) {
         precondition(index < sizes.count - 1, "the last chunk cannot be produced again")
         buffer.count = Int(sizes[index])

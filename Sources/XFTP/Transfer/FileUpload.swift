@@ -30,7 +30,7 @@ public enum FileUpload {
     /// The number of connections to a relay opened while the first chunk is sealed.
     static let connectionsAhead = 4
 
-    /// Uploads `source`.
+    /// Uploads `content`.
     ///
     /// - Parameters:
     ///   - fileName: The name in the encrypted header.
@@ -46,18 +46,31 @@ public enum FileUpload {
     ///   `save` throws; `.wrongState` for the state of another upload; the errors of `XFTPClient.create` and `upload`
     ///   if all relays fail; `.cancelled`.
     public static func run(
+        _ content: UploadContent, fileName: String, recipients: Int, relays: [RelayAddress],
+        client: XFTPClient, state: UploadState? = nil, abandoned: AbandonedChunks = .keep,
+        save: @escaping @Sendable (UploadState) throws -> Void = { _ in },
+        progress: @escaping @Sendable (_ sent: UInt64, _ total: UInt64) -> Void = { _, _ in }
+    ) async throws(XFTPError) -> UploadedFile {
+        try await run(
+            content, fileName: fileName, recipients: recipients, relays: relays, client: client, state: state,
+            abandoned: abandoned, isSingle: false, save: save, progress: progress)
+    }
+
+    /// Uploads a plaintext.
+    public static func run(
         _ source: any UploadSource, fileName: String, recipients: Int, relays: [RelayAddress],
         client: XFTPClient, state: UploadState? = nil, abandoned: AbandonedChunks = .keep,
         save: @escaping @Sendable (UploadState) throws -> Void = { _ in },
         progress: @escaping @Sendable (_ sent: UInt64, _ total: UInt64) -> Void = { _, _ in }
     ) async throws(XFTPError) -> UploadedFile {
         try await run(
-            source, fileName: fileName, recipients: recipients, relays: relays, client: client, state: state,
+            .plaintext(source), fileName: fileName, recipients: recipients, relays: relays, client: client,
+            state: state,
             abandoned: abandoned, isSingle: false, save: save, progress: progress)
     }
 
     static func run(
-        _ source: any UploadSource, fileName: String, recipients: Int, relays: [RelayAddress],
+        _ content: UploadContent, fileName: String, recipients: Int, relays: [RelayAddress],
         client: XFTPClient, state: UploadState?, abandoned: AbandonedChunks, isSingle: Bool,
         save: @escaping @Sendable (UploadState) throws -> Void,
         progress: @escaping @Sendable (UInt64, UInt64) -> Void
@@ -68,8 +81,8 @@ public enum FileUpload {
                 "No relay is configured to send to: 'chatfs relay add xftp://…' adds one, or give one with --relay."
             )
         }
-        let start = try Self.start(state, fileName: fileName, size: source.size, recipients: recipients)
-        let producer = try ChunkProducer(source: source, state: start, isSingle: isSingle)
+        let start = try Self.start(state, content, fileName: fileName, recipients: recipients)
+        let producer = try content.chunks(start, isSingle: isSingle)
         let records = UploadRecords(start, save: save)
         let uploader = ChunkUploader(
             client: client, relays: relays, records: records, sizes: producer.sizes, progress: progress)
@@ -94,26 +107,28 @@ public enum FileUpload {
 
     /// Returns the saved state after checking it, or a new one.
     private static func start(
-        _ state: UploadState?, fileName: String, size: UInt64, recipients: Int
+        _ state: UploadState?, _ content: UploadContent, fileName: String, recipients: Int
     ) throws(XFTPError) -> UploadState {
         guard recipients >= 1 else {
             throw XFTPError(.wrongState, "The upload has no recipients; its saved state is damaged.")
         }
-        guard size <= ChunkPlan.maxFileSize else {
+        guard content.size <= ChunkPlan.maxFileSize else {
             throw XFTPError(.tooLarge, "The file is larger than 5 GiB, the limit of XFTP.")
         }
-        if let state, !state.isOf(fileName: fileName, size: size, recipients: recipients) {
-            throw XFTPError(.wrongState, "The saved state belongs to the upload of another file.")
-        }
+        let new = UploadState(
+            fileName: fileName, size: content.size, recipients: recipients,
+            arguments: content.arguments ?? CryptoFile.freshArguments())
+        guard let state else { return new }
+        guard state.isOf(fileName: fileName, size: content.size, recipients: recipients),
+            content.arguments == nil || state.hasKey(of: new)
+        else { throw XFTPError(.wrongState, "The saved state belongs to the upload of another file.") }
         return state
-            ?? UploadState(
-                fileName: fileName, size: size, recipients: recipients, random: SystemRandomSource())
     }
 
     /// The pipeline: produces the chunks in order. Each chunk is hashed for the whole file and uploaded while later
     /// ones are produced.
     private static func transfer(
-        _ producer: ChunkProducer, uploader: ChunkUploader
+        _ producer: any ChunkProduction, uploader: ChunkUploader
     ) async throws(XFTPError) -> [UInt8] {
         let largest = producer.sizes.reduce(0) { max($0, Int($1)) }
         let pool = ChunkBufferPool(count: min(buffers, producer.sizes.count), capacity: largest)
@@ -250,7 +265,8 @@ public enum FileUpload {
     ) async throws(XFTPError) -> Redirect {
         let source = BytesSource(bytes: Array(description.text.utf8))
         let uploaded = try await run(
-            source, fileName: "direct.yaml", recipients: 1, relays: relays, client: client, state: nil,
+            .plaintext(source), fileName: "direct.yaml", recipients: 1, relays: relays, client: client,
+            state: nil,
             abandoned: .delete, isSingle: true, save: { _ in }, progress: { _, _ in })
         var short = uploaded.recipients[0]
         short.redirect = .init(size: description.size, digest: description.digest)

@@ -28,14 +28,14 @@ final class OutgoingChunk: Sendable {
     let index: Int
     /// The length in bytes.
     let count: Int
-    private let producer: ChunkProducer
+    private let producer: any ChunkProduction
     private let pool: ChunkBufferPool
     private let state: Lock<State>
     /// The SHA-256, once computed.
     private let known = Lock<[UInt8]?>(nil)
 
     /// - Parameter buffer: A buffer of `pool` that `producer` filled with this chunk.
-    init(_ index: Int, in buffer: ChunkBuffer, of producer: ChunkProducer, pool: ChunkBufferPool) {
+    init(_ index: Int, in buffer: ChunkBuffer, of producer: any ChunkProduction, pool: ChunkBufferPool) {
         self.index = index
         self.producer = producer
         self.pool = pool

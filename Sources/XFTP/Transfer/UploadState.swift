@@ -28,11 +28,18 @@ public struct UploadState: Sendable, Codable {
 
     /// Creates the state of a new upload with a new key.
     init(fileName: String, size: UInt64, recipients: Int, random: some RandomSource) {
+        self.init(
+            fileName: fileName, size: size, recipients: recipients,
+            arguments: CryptoFile.freshArguments(random: random))
+    }
+
+    /// - Parameter arguments: The key of the stream.
+    init(fileName: String, size: UInt64, recipients: Int, arguments: FileArguments) {
         self.fileName = fileName
         self.size = size
         self.recipients = recipients
-        key = Base64URL.encode(random.bytes(32))
-        nonce = Base64URL.encode(random.bytes(24))
+        key = Base64URL.encode(arguments.key)
+        nonce = Base64URL.encode(arguments.nonce)
     }
 
     var keyBytes: [UInt8] { Base64URL.decode(key) ?? [] }
@@ -42,6 +49,8 @@ public struct UploadState: Sendable, Codable {
         self.fileName == fileName && self.size == size && self.recipients == recipients
             && keyBytes.count == 32 && nonceBytes.count == 24
     }
+
+    func hasKey(of other: UploadState) -> Bool { key == other.key && nonce == other.nonce }
 
     func chunk(_ index: Int) -> CreatedChunk? { chunks.first { $0.index == index } }
 

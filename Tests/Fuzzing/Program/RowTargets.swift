@@ -28,7 +28,7 @@ extension Target {
         [
             "chat", "name", "spool", "key", "message", "state", "size", "modified", "caption", "broken",
             "confirmed", "durable", "boot", "touched", "staged_folder", "staged_name", "staged_key",
-            "staged_nonce", "staged_kind", "item", "problem",
+            "staged_nonce", "staged_kind", "staged_offset", "item", "problem",
         ])
 
     private static let nameRow = Target("name-row", "rows of the index of names", longest: 768) { bytes in
