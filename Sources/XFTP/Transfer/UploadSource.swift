@@ -1,33 +1,6 @@
 import Base
 import Posix
 
-/// A file to send.
-public enum UploadContent: Sendable {
-    /// A plaintext, encrypted with a fresh key.
-    case plaintext(any UploadSource)
-    /// A file that is encrypted already.
-    case stream(StoredStream)
-
-    /// The size of the plaintext in bytes.
-    var size: UInt64 {
-        switch self {
-        case .plaintext(let source): source.size
-        case .stream(let stream): stream.content.upperBound - stream.content.lowerBound
-        }
-    }
-
-    /// The key of a file that is encrypted already.
-    var arguments: FileArguments? { if case .stream(let stream) = self { stream.arguments } else { nil } }
-
-    /// - Parameter isSingle: Whether a plaintext gets a single chunk of the smallest sufficient size.
-    func chunks(_ state: UploadState, isSingle: Bool) throws(XFTPError) -> any ChunkProduction {
-        switch self {
-        case .plaintext(let source): try ChunkProducer(source: source, state: state, isSingle: isSingle)
-        case .stream(let stream): try StreamChunks(stream)
-        }
-    }
-}
-
 /// The plaintext of a file to send. Methods block; `read` runs on a pool thread, one call at a time, in order from the
 /// start. A resumed upload starts again. An error ends the upload as the cause of `XFTPError.source`.
 public protocol UploadSource: Sendable {
