@@ -168,20 +168,27 @@ struct PlainFolderTests {
         #expect(try folder.read("clear/Zoe/a.txt") == [7] && folder.read("clear/Zoe/a (4).txt") == [1])
     }
 
-    @Test("files missing in the manifest are written again")
+    @Test("a killed run repeats no finished file")
     func killed() throws {
-        let first = try item(1, [1])
+        let (first, second) = (try item(1, [1]), try item(2, [2]))
         do {
             let place = try open()
             #expect(try put(first, place) == .written)
+            #expect(try put(second, as: "b.txt", place) == .written)
         }
-        // Also for a kill in the middle of a file.
+        // The kill was before the second file got its name, and in the middle of a line of the next.
+        try check("remove it") { unlink(folder.path("clear/Zoe/b.txt")) }
         try folder.write([5, 5], to: "clear/Zoe/.new")
+        let lines = try folder.read("clear/.entries")
+        try folder.write(lines + Array(#"{"chat":"Zo"#.utf8), to: "clear/.entries")
         let place = try open()
-        #expect(try put(first, place) == .written)
-        #expect(try Set(folder.names(in: "clear/Zoe")) == ["a.txt", "a (2).txt"])
+        #expect(try folder.names(in: "clear").contains("manifest.json"))
+        #expect(try put(first, place) == .unchanged)
+        #expect(try put(second, as: "b.txt", place) == .writtenAgain)
         try place.save()
-        #expect(place.leftOver(whenPresent: []) == ["Zoe/a (2).txt"])
+        #expect(try Set(folder.names(in: "clear/Zoe")) == ["a.txt", "b.txt"])
+        #expect(try !folder.names(in: "clear").contains(".entries"))
+        #expect(place.leftOver(whenPresent: []) == ["Zoe/a.txt", "Zoe/b.txt"])
     }
 
     @Test("the manifest is saved every 200 files")

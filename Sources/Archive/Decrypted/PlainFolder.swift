@@ -25,12 +25,12 @@ public final class PlainFolder {
     private let folder: PrivateFolder
     private let lock: OpenFile
     private var manifest: PlainManifest
+    private let journal: PlainJournal
     private var known: [Int64: Int] = [:]
     private var paths: Set<String> = []
     private var unsaved = 0
 
     private static let lockName = ".lock"
-    /// A killed process repeats at most this many files.
     private static let saveEvery = 200
 
     /// Opens or creates the folder.
@@ -44,6 +44,7 @@ public final class PlainFolder {
             throw ArchiveError(.file, "Another export into this folder is running; wait until it ends.")
         }
         manifest = PlainManifest(profile: profile.displayName)
+        journal = PlainJournal(in: folder.directory)
         let stored = try OpenFile.existing(
             PlainManifest.name, flags: O_RDONLY | O_NOFOLLOW, in: folder.directory)
         if let file = stored {
@@ -61,6 +62,9 @@ public final class PlainFolder {
             known[entry.item] = index
             paths.insert(entry.path)
         }
+        let unlisted = try journal.entries()
+        for entry in unlisted { add(entry) }
+        if !unlisted.isEmpty { try save() }
     }
 
     /// Writes a file unless it exists.
@@ -86,14 +90,16 @@ public final class PlainFolder {
         let path = known ?? freePath(chat.folder, name)
         do {
             let place = try PrivateFolder.folder(path.parentPath, in: folder.directory)
-            let digest = try Self.decrypt(
-                source.path, arguments, to: path.lastPathName ?? "", in: place,
-                time: item.time, progress)
-            let entry = PlainManifest.Entry(
+            var entry = PlainManifest.Entry(
                 item: item.id.rawValue, path: path, chat: chat.title, name: file.name, sender: item.sender,
                 direction: item.direction == .sent ? "sent" : "received", time: item.time.seconds,
-                size: file.size,
-                sha256: Hexadecimal.encode(digest))
+                size: file.size, sha256: "")
+            try Self.decrypt(
+                source.path, arguments, to: path.lastPathName ?? "", in: place, time: item.time, progress
+            ) { (digest) throws(SystemError) in
+                entry.sha256 = Hexadecimal.encode(digest)
+                try journal.append(entry)
+            }
             try note(entry)
             return isGone ? .writtenAgain : .written
         } catch {
@@ -113,9 +119,16 @@ public final class PlainFolder {
         unsaved = 0
         let bytes = JSONText.encoded(manifest, isForPeople: true)
         try wrappingSystemError { () throws(SystemError) in try folder.write(bytes, to: PlainManifest.name) }
+        journal.clear()
     }
 
     private func note(_ entry: PlainManifest.Entry) throws(ArchiveError) {
+        add(entry)
+        unsaved += 1
+        if unsaved >= Self.saveEvery { try save() }
+    }
+
+    private func add(_ entry: PlainManifest.Entry) {
         if let index = known[entry.item] {
             manifest.files[index] = entry
         } else {
@@ -123,8 +136,6 @@ public final class PlainFolder {
             manifest.files.append(entry)
         }
         paths.insert(entry.path)
-        unsaved += 1
-        if unsaved >= Self.saveEvery { try save() }
     }
 
     private func look(_ entry: PlainManifest.Entry) -> Outcome {
@@ -151,11 +162,12 @@ public final class PlainFolder {
         return path
     }
 
-    /// Decrypts a file and names it after its tag was verified. Returns the SHA-256 of its content.
+    /// Decrypts a file and names it after its tag was verified.
+    /// - Parameter verified: Receives the SHA-256 of the content before the file gets its name.
     private static func decrypt(
         _ source: String, _ arguments: FileArguments, to name: String, in folder: OpenFile, time: Timestamp,
-        _ progress: (UInt64) -> Void
-    ) throws -> [UInt8] {
+        _ progress: (UInt64) -> Void, verified: ([UInt8]) throws(SystemError) -> Void
+    ) throws {
         let unfinished = ".new"
         let reader = try CryptoFileReader(
             file: OpenFile(source, flags: O_RDONLY | O_NOFOLLOW), arguments: arguments)
@@ -174,10 +186,10 @@ public final class PlainFolder {
             let moment = timespec(tv_sec: Int(time.seconds), tv_nsec: 0)
             try check("set the time of a file") { futimens(file.descriptor, [moment, moment]) }
             try file.synchronise()
+            try verified(digest.finalize())
             try check("give a file its name") {
                 renameat(folder.descriptor, unfinished, folder.descriptor, name)
             }
-            return digest.finalize()
         } catch {
             unlinkat(folder.descriptor, unfinished, 0)
             throw error

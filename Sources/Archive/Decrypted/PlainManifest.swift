@@ -22,6 +22,13 @@ struct PlainManifest: Codable, Hashable, Sendable {
         var size: UInt64
         /// Hexadecimal.
         var sha256: String
+
+        /// Whether the path consists of a folder and a name.
+        var isOurs: Bool {
+            let names = path.pathNames
+            return names.count == 2 && path.hasSameBytes(as: names.joined(separator: "/"))
+                && names.allSatisfy { ![".", ".."].contains($0) }
+        }
     }
 
     var format = Self.formatName
@@ -35,14 +42,9 @@ struct PlainManifest: Codable, Hashable, Sendable {
     static let version = 1
     static let longest = 512 << 20
 
-    /// Whether this version wrote it: every path consists of a folder and a name.
+    /// Whether this version wrote it.
     var isOurs: Bool {
-        format == Self.formatName && version == Self.version
-            && files.allSatisfy { entry in
-                let names = entry.path.pathNames
-                return names.count == 2 && entry.path.hasSameBytes(as: names.joined(separator: "/"))
-                    && names.allSatisfy { ![".", ".."].contains($0) }
-            }
+        format == Self.formatName && version == Self.version && files.allSatisfy(\.isOurs)
     }
 
     init(profile: String) {
