@@ -1,5 +1,7 @@
 import Base
 import ChatCore
+import Cryptography
+import Posix
 
 /// An error of starting, reaching or understanding the official core, or its refusal of a command.
 public struct OfficialCoreError: DescribedError {
@@ -73,6 +75,11 @@ public struct OfficialCoreError: DescribedError {
         }
     }
 
+    private var isFullDisk: Bool {
+        let failure = cause as? SystemError ?? (cause as? CryptographyError)?.systemError
+        return failure?.isFullDisk == true
+    }
+
     /// Converts the error for upper layers.
     public var chatError: ChatError {
         if let refusal { return refusal.chatError }
@@ -82,6 +89,7 @@ public struct OfficialCoreError: DescribedError {
             case .invalidCommand: .invalidCommand
             case .disconnected, .broken, .otherDatabase, .unidentified: .file(.unreachable)
             case .timeout: .file(.timedOut)
+            case .system where isFullDisk: .file(.noSpace)
             case .notInstalled, .system, .database, .encryptedDatabase: .storage
             case .inUse: .profileInUse
             case .noProfile: .noSuchProfile

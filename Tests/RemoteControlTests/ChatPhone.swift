@@ -44,6 +44,9 @@ final class ChatPhone: Sendable {
 
     func leave() { state.withLock { $0.session }?.leave() }
 
+    /// Whether its process is stopped.
+    func freeze(_ isFrozen: Bool) { state.withLock { $0.session }?.freeze(isFrozen) }
+
     /// The session ends once, after a request of this type or command was carried out and before it is answered.
     func breakAfter(_ word: String) { state.withLock { $0.breaks = word } }
 

@@ -37,9 +37,10 @@ final class PhoneDesk: Sendable {
     func description() throws -> PairingStore.Description { try store().description() }
 
     /// Opens the core, which waits for a phone that was never connected.
-    func open(receiveLimit: UInt64 = 1 << 20, away: Duration = .milliseconds(100)) throws -> Task<
-        OfficialCore, any Error
-    > {
+    func open(
+        receiveLimit: UInt64 = 1 << 20, away: Duration = .milliseconds(100),
+        limits: ReversedServer.Limits = ReversedServer.Limits()
+    ) throws -> Task<OfficialCore, any Error> {
         let store = try store()
         let files = core + "/files"
         mkdir(files, 0o700)
@@ -61,6 +62,7 @@ final class PhoneDesk: Sendable {
             place: { PhonePlace(endpoint: Endpoint(host: "127.0.0.1", port: 0)) },
             versions: AppVersionRange(AppVersion("6.3")!, AppVersion("7.0")!)!,
             computer: DeviceName("Computer"), makeFile: memory)
+        (waiting.limits, waiting.silenceInterval) = (limits, .milliseconds(50))
         told.withLock { $0.link = nil }
         waiting.observe = { [told] event in
             told.withLock { told in
@@ -75,6 +77,17 @@ final class PhoneDesk: Sendable {
         let transport = PhoneTransport.start(waiting, pairing: store)
         let chosen = settings
         return Task { try await OfficialCore.open(transport, chosen) }
+    }
+
+    /// Opens the core and waits until the phone has told its history.
+    func connected(
+        _ phone: ChatPhone, limits: ReversedServer.Limits = ReversedServer.Limits()
+    ) async throws -> OfficialCore {
+        let opening = try open(limits: limits)
+        try phone.connect(to: try await link())
+        let core = try await opening.value
+        try await wait(until: "the history is read") { try await core.hasReadHistory() }
+        return core
     }
 
     /// Where the phone is waited for now; each is used once.

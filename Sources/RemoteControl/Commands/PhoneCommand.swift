@@ -4,6 +4,7 @@ import Base
 /// of the table.
 public struct PhoneCommand: Hashable, Sendable {
     public let text: String
+    public let effect: Effect
 
     /// The effect of a command on the phone.
     public enum Effect: Hashable, Sendable {
@@ -68,10 +69,11 @@ public struct PhoneCommand: Hashable, Sendable {
         let row = Self.table.first { row in
             (row.effect != .asked || isAsked) && Self.fits(text, row)
         }
-        guard row != nil else {
+        guard let row else {
             throw RemoteControlError(.notAllowed, "This command may not be sent to a phone.")
         }
         self.text = text
+        effect = row.effect
     }
 
     private static func fits(_ text: String, _ row: Row) -> Bool {

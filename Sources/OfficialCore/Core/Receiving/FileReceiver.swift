@@ -128,7 +128,9 @@ final class FileReceiver: Sendable {
         do throws(OfficialCoreError) {
             try await accept(file, approved: approved)
         } catch {
-            guard let refusal = error.refusal else { throw error.chatError }
+            guard let refusal = error.refusal else {
+                throw settings.phone == nil ? error.chatError : PhoneErrors.forReader(error.chatError)
+            }
             if refusal.has("fileAlreadyReceiving") { return }
             guard refusal.has("fileNotApproved"), !approved, unknownRelays != .never,
                 await approves(refusal.unknownRelays)

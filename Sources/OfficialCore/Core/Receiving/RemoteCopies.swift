@@ -44,14 +44,27 @@ final class RemoteCopies: Sendable {
             } catch {
                 throw PhoneErrors.onlyThere
             }
-            guard let told = try await connection.knownItem(item, in: chat) else {
-                throw ChatError.noSuchFile
+            do throws(ChatError) {
+                return try await present(file, in: item, chat, progress)
+            } catch {
+                throw PhoneErrors.forReader(error)
             }
-            guard let described = told.file, let source = described.source else { return nil }
-            let number = RemoteFile(
-                user: user, file: file.rawValue, isSent: told.direction == .sent)
-            return try await fetch(number, of: described, from: source, progress)
         }
+    }
+
+    /// The copy, from the core that is there now.
+    private func present(
+        _ file: FileID, in item: ItemID, _ chat: APIChatReference, _ progress: @escaping @Sendable () -> Void
+    ) async throws(ChatError) -> FileSourceLocation? {
+        guard let told = try await connection.knownItem(item, in: chat) else {
+            await blocking.attempt("note that a message is gone") { [index] in
+                try index.commit { try $0.removeUntold([item]) }
+            }
+            throw ChatError.noSuchFile
+        }
+        guard let described = told.file, let source = described.source else { return nil }
+        let number = RemoteFile(user: user, file: file.rawValue, isSent: told.direction == .sent)
+        return try await fetch(number, of: described, from: source, progress)
     }
 
     private func kept(_ file: FileID) async throws(ChatError) -> FileSourceLocation? {

@@ -17,7 +17,7 @@ struct PhoneFiles: RemoteFiles {
         do {
             let sink = try FetchedFile(
                 size: size, arguments: source.arguments, target: target, progress: progress)
-            let answer = try await connection.ask(
+            let answer = try await connection.askWhileHeard(
                 .fetchFile(
                     PhoneFile(
                         user: file.user, file: file.file, isSent: file.isSent, path: source.path,
@@ -68,11 +68,20 @@ enum PhoneErrors {
         .disconnected,
         "The phone is not connected. Open SimpleX on it and choose “Use from desktop”.")
 
+    static let silent = OfficialCoreError(
+        .broken,
+        "The phone does not answer. Open SimpleX on it and choose “Use from desktop”.")
+
     /// For readers of a file that only the phone has.
     static let onlyThere = ChatError(
         .file(.unreachable),
         "This file is only on the phone, which is not connected. Open SimpleX on it and choose “Use from desktop”."
     )
+
+    /// Returns the error for a reader: `onlyThere` if the phone is away or does not answer.
+    static func forReader(_ error: ChatError) -> ChatError {
+        error.code == .file(.unreachable) || error.code == .file(.timedOut) ? onlyThere : error
+    }
 
     static func error(_ error: any Error) -> OfficialCoreError {
         switch error {

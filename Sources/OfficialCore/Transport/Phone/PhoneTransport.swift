@@ -35,7 +35,8 @@ public final class PhoneTransport: OfficialTransport {
             began: { [weak transport] in transport?.began($0) },
             lost: { [weak transport] in transport?.lostEvents() },
             told: { [weak transport] in transport?.stream.tell(.event($0)) },
-            ended: { [weak transport] in transport?.ended($0) })
+            ended: { [weak transport] in transport?.ended($0) },
+            silent: { [weak transport] in transport?.silent($0, $1) })
         let task = Task {
             let waiting = PhoneWaiting(settings, pairing)
             while !Task.isCancelled { await waiting.haveSession(listener) }
@@ -76,7 +77,10 @@ public final class PhoneTransport: OfficialTransport {
     ) async throws(OfficialCoreError) -> APIResponse {
         let answer: PhoneAnswer
         do {
-            answer = try await connection.ask(.command(command, retry: 0))
+            let request = PhoneRequest.command(command, retry: 0)
+            answer =
+                command.mayBeRepeated
+                ? try await connection.askWhileHeard(request) : try await connection.ask(request)
         } catch {
             throw PhoneErrors.error(error)
         }
@@ -116,6 +120,12 @@ public final class PhoneTransport: OfficialTransport {
     private func lostEvents() {
         stream.tell(.disconnected("Events of the phone were lost."))
         stream.tell(.connected)
+    }
+
+    /// A silent phone counts as away. If it answers again, the state is read anew.
+    private func silent(_ connection: PhoneConnection, _ isSilent: Bool) {
+        guard state.withLock({ $0.connection === connection }) else { return }
+        stream.tell(isSilent ? .disconnected(PhoneErrors.silent.sentence) : .connected)
     }
 
     private func ended(_ connection: PhoneConnection) {

@@ -46,6 +46,10 @@ public struct PhoneTransportSettings: Sendable {
     public var lookInterval = Duration.seconds(5)
     /// Interval of announcements after the first minute, which has one per second. A phone searches for 30 s.
     public var announceInterval = Duration.seconds(5)
+    /// When a phone that does not answer counts as silent.
+    public var limits = ReversedServer.Limits()
+    /// Interval of the checks for that.
+    public var silenceInterval = Duration.milliseconds(500)
 
     public init(
         place: @escaping @Sendable () -> PhonePlace, versions: AppVersionRange, computer: DeviceName,

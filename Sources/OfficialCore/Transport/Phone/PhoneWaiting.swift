@@ -12,6 +12,8 @@ struct PhoneSessionListener: Sendable {
     var lost: @Sendable () -> Void
     var told: @Sendable (APIEvent) -> Void
     var ended: @Sendable (PhoneConnection) -> Void
+    /// The phone stopped answering (true), or answers again.
+    var silent: @Sendable (PhoneConnection, Bool) -> Void
 }
 
 /// Waits for one phone at a link and drives its sessions, one after another.
@@ -28,6 +30,8 @@ struct PhoneWaiting: Sendable {
         case heard(PhoneListenerEvent)
         /// The address in the link is no longer valid.
         case moved
+        /// The phone stopped answering (true), or answers again.
+        case silent(Bool)
     }
 
     /// Runs one session, from the link to the end of the session or the task. Errors are reported to the
@@ -53,13 +57,21 @@ struct PhoneWaiting: Sendable {
             switch step {
             case .moved where session != nil: continue
             case .moved: break waiting
+            case .silent(let isSilent):
+                guard let connection = session?.connection else { continue }
+                sessions.silent(connection, isSilent)
+                settings.observe(
+                    isSilent
+                        ? .left(PhoneErrors.silent.sentence)
+                        : .connected(device: connection.phone.deviceName))
             case .heard(.confirm(let code)): settings.observe(.code(code))
             case .heard(.gaveUp(let error)): settings.observe(.left(error.sentence))
             case .heard(.refused(let error)): settings.observe(.left(error.sentence))
             case .heard(.connected(let connection)):
                 for helper in helpers { helper.cancel() }
                 sessions.began(connection)
-                session = (connection, pump(connection, sessions))
+                let watch = Task { await watchSilence(of: connection) { next.yield(.silent($0)) } }
+                session = (connection, pump(connection, sessions) + [watch])
                 settings.observe(.connected(device: connection.phone.deviceName))
             case .heard(.ended):
                 settings.observe(.left(PhoneErrors.away.sentence))
@@ -84,6 +96,7 @@ struct PhoneWaiting: Sendable {
         var listening = PhoneListenerSettings(
             endpoint: place.endpoint, versions: settings.versions, name: settings.computer)
         (listening.advertisedHost, listening.advertisedPort) = (place.host, place.port)
+        listening.limits = settings.limits
         return try await ThreadPool.shared.run { [store, listening] () throws(any Error) in
             let pairing = try store.pairing()
             func start(_ port: UInt16) throws -> PhoneListener {
@@ -114,6 +127,15 @@ struct PhoneWaiting: Sendable {
         while (try? await Task.sleep(for: settings.lookInterval)) != nil {
             let present = await ThreadPool.shared.run { [settings] in settings.place() }
             if present != place { return moved() }
+        }
+    }
+
+    private func watchSilence(of connection: PhoneConnection, tell: @Sendable (Bool) -> Void) async {
+        var wasSilent = false
+        while connection.isOpen, (try? await Task.sleep(for: settings.silenceInterval)) != nil {
+            guard connection.isSilent != wasSilent else { continue }
+            wasSilent.toggle()
+            tell(wasSilent)
         }
     }
 
