@@ -98,7 +98,14 @@ struct ScriptedCommand {
     private func chats(_ state: ScriptedState) -> String {
         let references =
             state.contacts.keys.sorted().map { "@\($0)" } + state.groups.keys.sorted().map { "#\($0)" }
-        let chats = references.map { #"{"chatInfo":\#(state.info($0)),"chatItems":[]}"# }
+        let count = words.first { $0.hasPrefix("count=") }.map { number($0) } ?? .max
+        let chosen =
+            count >= references.count
+            ? references
+            : Array(
+                references.sorted { state.history.newest(of: $0) > state.history.newest(of: $1) }.prefix(
+                    count))
+        let chats = chosen.map { #"{"chatInfo":\#(state.info($0)),"chatItems":[]}"# }
         return #"{"type":"apiChats","chats":[\#(chats.joined(separator: ","))]}"#
     }
 

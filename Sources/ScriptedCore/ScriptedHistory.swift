@@ -64,6 +64,8 @@ public struct ScriptedHistory: Sendable {
     public var all: [ScriptedMessage] { chats.values.flatMap { $0 } }
     public var newest: Int64 { chats.values.lazy.compactMap(\.last?.id).max() ?? 0 }
 
+    func newest(of chat: String) -> Int64 { chats[chat]?.last?.id ?? 0 }
+
     /// The number of messages with a file from `id` on for each chat, with scopes counted in their groups.
     func counts(from id: Int64) -> [String: Int] {
         var counts: [String: Int] = [:]

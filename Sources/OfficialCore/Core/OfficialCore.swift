@@ -129,7 +129,11 @@ public final class OfficialCore: ChatCore {
             return core
         }
         do throws(OfficialCoreError) { try await core.start() } catch { throw error.chatError }
-        if settings.comparesFirst || known.isEmpty { try await core.reconciliation.takeChats() }
+        if settings.phone != nil {
+            if known.isEmpty { try await core.reconciliation.takeFirstChats() }
+        } else if settings.comparesFirst || known.isEmpty {
+            try await core.reconciliation.takeChats()
+        }
         try await core.reconciliation.takeNetwork()
         core.begin(early, Remaining(iterator), isIdentified: true)
         return core
@@ -361,6 +365,12 @@ public final class OfficialCore: ChatCore {
         }
     }
 
+    public func itemsElsewhere(before: ItemID?, count: Int) async throws(ChatError) -> [ChatItem] {
+        try await blocking.run { [index] in
+            try index.read { try $0.items.elsewhere(before: before, count: count) }
+        }
+    }
+
     public func location(of file: FileID) async throws(ChatError) -> FileSourceLocation? {
         try await claims.location(of: file)
     }
@@ -372,6 +382,9 @@ public final class OfficialCore: ChatCore {
     }
 
     // MARK: - Copies of a phone's files
+
+    /// True if the core is connected.
+    public var isReachable: Bool { connection.isConnected }
 
     /// Returns true if all readable history was read over the current connection.
     public func hasReadHistory() async throws(ChatError) -> Bool {

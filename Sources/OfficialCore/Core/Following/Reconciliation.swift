@@ -28,12 +28,16 @@ final class Reconciliation: Sendable {
     private let comparison: Comparison
     private let lostUploads: LostUploads
     private let watch: DatabaseWatch
+    /// For a phone, which answers no questions about its database.
+    private let review: HistoryReview?
     private let history: WorkSignal
     private let requests: AsyncStream<ReconciliationScope>
     private let request: AsyncStream<ReconciliationScope>.Continuation
     private let state = Lock(State())
 
     private static let maxChats = 5000
+    /// The number of chats that a screen shows.
+    private static let firstChats = 30
     /// Transfers examined in one comparison.
     private static let maxTransfers = 20
     /// Maximum pages to catch up with a chat; older items are left to the walk.
@@ -55,6 +59,7 @@ final class Reconciliation: Sendable {
         comparison = Comparison(connection, index, of: profile)
         lostUploads = LostUploads(connection, index)
         watch = DatabaseWatch(connection)
+        review = settings.phone == nil ? nil : HistoryReview(connection, index, recent)
         (requests, request) = AsyncStream.makeStream(of: ReconciliationScope.self)
     }
 
@@ -119,6 +124,7 @@ final class Reconciliation: Sendable {
         guard connection.isConnected else { return }
         do throws(ChatError) {
             if !descriptions.isNetworkKnown { await takeNetworkAnew() }
+            if let review { return try await reconcile(with: review) }
             if scope == .leftOut { return try await comparison.compareCounts(.leftOut) }
             if scope == .whole {
                 if settings.ownership != .library { try await watch.begin { [weak self] in self?.plan() } }
@@ -145,27 +151,46 @@ final class Reconciliation: Sendable {
         }
     }
 
+    private func reconcile(with review: HistoryReview) async throws(ChatError) {
+        try await takeChats()
+        // The walk reads unknown history meanwhile.
+        history.notify()
+        try await review.run()
+        state.withLock { ($0.hasCompared, $0.hasReadAll) = (true, false) }
+    }
+
+    /// Takes the chats with the newest messages, which are shown before the others are requested.
+    func takeFirstChats() async throws(ChatError) { try await takeChats(count: Self.firstChats) }
+
     /// Compares all chats and reads the newest page of those with a newer message.
-    func takeChats() async throws(ChatError) {
-        let command = APICommand.chats(user: profile, count: Self.maxChats)
+    func takeChats() async throws(ChatError) { try await takeChats(count: Self.maxChats) }
+
+    private func takeChats(count: Int) async throws(ChatError) {
+        let command = APICommand.chats(user: profile, count: count)
         let began = ContinuousClock.now
         guard case .chats(let infos) = try await ask(command) else {
             throw ChatError(.internalError, "The SimpleX core returned no list of chats.")
         }
         let changed = try await blocking.run { [index, recent] in
-            try index.commit { change in try Self.note(infos, change) { recent.contains($0, since: began) } }
+            try index.commit { change in
+                try Self.note(infos, isWhole: count == Self.maxChats && infos.count < count, change) {
+                    recent.contains($0, since: began)
+                }
+            }
         }
         for chat in changed { try await catchUp(chat) }
     }
 
-    /// Writes the list of chats and returns those with a newer message.
-    /// - Parameter isOutdated: Returns true if the list may be older than the known state of a chat.
+    /// Writes the list of chats and returns those with a newer message, newest first.
+    /// - Parameters:
+    ///   - isWhole: True if the list contains all chats.
+    ///   - isOutdated: Returns true if the list may be older than the known state of a chat.
     private static func note(
-        _ infos: [APIChatInfo], _ change: IndexChange, _ isOutdated: (ChatReference) -> Bool
+        _ infos: [APIChatInfo], isWhole: Bool, _ change: IndexChange, _ isOutdated: (ChatReference) -> Bool
     ) throws -> [APIChatReference] {
         let known = try change.tables.chats.updates()
         var changed: [APIChatReference] = []
-        for info in infos where !isOutdated(info.reference.chat) {
+        for info in infos.sorted(by: { $0.updatedAt > $1.updatedAt }) where !isOutdated(info.reference.chat) {
             let updated = known[info.reference.description]
             if let updated, updated < info.updatedAt { changed.append(info.reference) }
             try change.take(info)
@@ -174,7 +199,7 @@ final class Reconciliation: Sendable {
         // A contact without messages is not listed but exists.
         let listed = try change.tables.chats.listed()
         let present = Set(infos.map(\.reference.chat.description))
-        for chat in listed where !present.contains(chat) && infos.count < maxChats {
+        for chat in listed where isWhole && !present.contains(chat) {
             if let reference = ChatReference(chat), !isOutdated(reference) {
                 try change.removeChat(reference)
             }

@@ -10,6 +10,7 @@ struct IndexTables {
     let keptCopies: KeptCopyTable
     let identity: IdentityTable
     let place: PlaceTable
+    let review: ReviewTable
 
     init(_ connection: Connection) {
         chats = ChatTable(connection)
@@ -19,6 +20,7 @@ struct IndexTables {
         keptCopies = KeptCopyTable(connection)
         identity = IdentityTable(connection)
         place = PlaceTable(connection)
+        review = ReviewTable(connection)
     }
 
     /// Returns the error for a missing item: the chat or the item is unknown.

@@ -56,6 +56,14 @@ struct ItemTable {
         ).compactMap(\.self)
     }
 
+    /// Those of which `Schema.isElsewhere` holds, newest first, older than `before`.
+    func elsewhere(before: ItemID?, count: Int) throws -> [ChatItem] {
+        try connection.query(
+            "\(Self.query) WHERE \(Schema.isElsewhere) AND id < ? ORDER BY id DESC LIMIT ?",
+            before?.rawValue ?? .max, max(0, count), row: item
+        ).compactMap(\.self)
+    }
+
     func ids(of chat: ChatReference) throws -> [ItemID] {
         try connection.query("SELECT id FROM item WHERE chat = ?", chat.description) {
             ItemID($0.integer("id"))
@@ -187,6 +195,19 @@ struct ItemTable {
     func moving(limit: Int) throws -> [(id: ItemID, reference: String)] {
         try connection.query(
             "SELECT id, reference FROM item WHERE \(Schema.isMoving) ORDER BY id DESC LIMIT ?", limit
+        ) { (ItemID($0.integer("id")), $0.text("reference")) }
+    }
+
+    /// Newest items whose file may have a new state: in transfer, failed temporarily, or not received and sent after
+    /// `time`; with the scope of each.
+    func changing(since time: Timestamp, limit: Int) throws -> [(id: ItemID, reference: String)] {
+        try connection.query(
+            """
+            SELECT id, reference FROM item WHERE id IN (
+                SELECT id FROM item WHERE \(Schema.isUnsettled)
+                UNION SELECT id FROM item WHERE \(Schema.isLeaving) AND time > ?)
+            ORDER BY id DESC LIMIT ?
+            """, time, limit
         ) { (ItemID($0.integer("id")), $0.text("reference")) }
     }
 

@@ -89,7 +89,14 @@ enum Schema {
             CREATE INDEX leaving_item ON item (time, id) WHERE \(isLeaving);
             CREATE TABLE identity (only INTEGER PRIMARY KEY CHECK (only = 1), text TEXT NOT NULL) STRICT;
             CREATE TABLE place (only INTEGER PRIMARY KEY CHECK (only = 1), staging TEXT NOT NULL) STRICT;
-            """, replaces: DevelopmentSchema(steps: 13, last: "deleted by sender"))
+            """, replaces: DevelopmentSchema(steps: 13, last: "deleted by sender")),
+        // Time at which a phone's whole history was last read, and an index of received files without a local copy.
+        Migration(
+            "review",
+            """
+            CREATE TABLE review (only INTEGER PRIMARY KEY CHECK (only = 1), time INTEGER NOT NULL) STRICT;
+            CREATE INDEX elsewhere_item ON item (id) WHERE \(isElsewhere);
+            """),
     ]
 
     /// Condition for received items without their file, which relays will delete.
@@ -98,6 +105,9 @@ enum Schema {
         'rcvAborted', 'rcvWarning') OR status = 'rcvError' AND coalesce(problem, '') NOT IN ('expired', \
         'neverUploaded', 'cancelledBySender', 'blocked'))
         """
+
+    /// Condition for received items whose file is only on another machine.
+    static let isElsewhere = "direction = 'received' AND status = 'rcvComplete' AND path = ''"
 
     /// Condition for items with a running transfer or a temporary failure.
     static let isUnsettled = """

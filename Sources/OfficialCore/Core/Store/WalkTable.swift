@@ -24,13 +24,13 @@ struct WalkTable {
             reference.description, reference.chat.description) > 0
     }
 
-    /// Unfinished walks, chats with the newest messages first.
+    /// Unfinished walks: first those without a page, then the others, each with the newest chats first.
     func unfinished() throws -> [Walk] {
         try connection.query(
             """
             SELECT walk.reference, walk.number, walk.start, walk.frontier FROM walk
             JOIN chat ON chat.chat = walk.chat WHERE walk.done = 0
-            ORDER BY chat.updated DESC, walk.reference
+            ORDER BY walk.frontier IS NOT NULL, chat.updated DESC, walk.reference
             """
         ) { row in
             APIChatReference(text: row.text("reference")).map { reference in
