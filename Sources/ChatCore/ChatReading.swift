@@ -42,6 +42,11 @@ public protocol ChatReading: OpenProfile {
     /// - Throws: the common errors (`OpenProfile`).
     func receivableItems(after position: ExpiryPosition, count: Int) async throws(ChatError) -> [ChatItem]
 
+    /// Returns received items whose content only another machine has (`ChatFile.isElsewhere`): at most `count`, newest
+    /// first, older than `before`.
+    /// - Throws: the common errors (`OpenProfile`).
+    func itemsElsewhere(before: ItemID?, count: Int) async throws(ChatError) -> [ChatItem]
+
     /// Reports that a received file was opened. Returns at once; the core may ignore it.
     func noteOpened(_ item: ItemID, in chat: ChatReference)
 }
@@ -56,6 +61,9 @@ extension ChatReading {
     public func receivableItems(
         after position: ExpiryPosition, count: Int
     ) async throws(ChatError) -> [ChatItem] { [] }
+
+    /// For cores whose files are on this machine.
+    public func itemsElsewhere(before: ItemID?, count: Int) async throws(ChatError) -> [ChatItem] { [] }
 
     /// For cores without expiring messages.
     public func noteOpened(_ item: ItemID, in chat: ChatReference) {}

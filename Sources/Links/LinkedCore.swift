@@ -141,6 +141,10 @@ public final class LinkedCore: ChatCore {
         try await core.receivableItems(after: position, count: count)
     }
 
+    public func itemsElsewhere(before: ItemID?, count: Int) async throws(ChatError) -> [ChatItem] {
+        try await core.itemsElsewhere(before: before, count: count)
+    }
+
     /// Links are no messages.
     public func messageLogs() async throws(ChatError) -> [ChatReference: MessageLog] {
         try await core.messageLogs()

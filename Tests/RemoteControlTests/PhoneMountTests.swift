@@ -131,6 +131,32 @@ struct PhoneMountTests {
         #expect(!phone.core.commands.contains { $0.hasPrefix("/_read") || $0.hasPrefix("/_delete") })
     }
 
+    @Test func keepRulesBringFilesHere() async throws {
+        let (place, phone) = (try Place(), try Self.phone())
+        phone.core.whenReceiving { [weak phone] message in
+            phone?.put(Array("later".utf8), as: message.name)
+            phone?.core.complete(message.id, path: message.name, cryptoArguments: nil)
+        }
+        phone.core.change { state in
+            var offered = ScriptedMessage(id: 3, contact: 1, name: "offered.txt", size: 5)
+            offered.time = Int64(time(nil)) - 3600
+            state.history.append(offered)
+        }
+        try await place.mount()
+        try phone.connect(to: try await place.link())
+        try await place.waitUntilMounted()
+        #expect(
+            try await place.run(["keep", "set", "--what", "all", "--min-free", "0", "--core", "phone"])
+                .succeeded)
+        for name in ["here.txt", "there.txt", "offered.txt"] {
+            try await wait(until: "\(name) is here") {
+                (try? place.state(name)).map { ["stored", "hydrated"].contains($0) } == true
+            }
+        }
+        #expect(phone.core.count("/freceive 1003") == 1 && phone.count(of: "getFile") == 3)
+        try await place.leave()
+    }
+
     @Test func knownPhonesAreListedRenamedAndForgotten() async throws {
         let (place, phone) = (try Place(), try Self.phone())
         try await place.mount(["--name", "mine"])

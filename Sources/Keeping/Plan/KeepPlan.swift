@@ -126,7 +126,7 @@ public struct KeepPlan: Sendable {
             return noticeWhenOver(candidate, now: now)
         case .delayed: return wait(candidate, for: .failure, now: now)
         case .announced: return wait(candidate, for: .upload, now: now)
-        case .offered: break
+        case .offered, .elsewhere: break
         }
         if let aside = setAside[candidate.file], aside.isOver(now: now) == false {
             aside.until.map { note(due: $0) }
@@ -182,6 +182,9 @@ public struct KeepPlan: Sendable {
     public mutating func handedOver(_ file: FileID, now: Timestamp) -> [Effect] {
         receiving.removeValue(forKey: file) == nil ? [] : fill(now: now)
     }
+
+    /// Whether more files are wanted than the queue holds. A scan may end then.
+    public var hasEnough: Bool { hasMore }
 
     public func isReceiving(_ file: FileID) -> Bool { receiving[file] != nil }
 

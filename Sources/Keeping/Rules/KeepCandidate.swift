@@ -12,6 +12,8 @@ public struct KeepCandidate: Hashable, Sendable {
         case coming
         /// The core is retrying.
         case delayed
+        /// Another machine has it: it does not expire, and is brought here.
+        case elsewhere
     }
 
     public var item: ItemID
@@ -36,17 +38,21 @@ public struct KeepCandidate: Hashable, Sendable {
         self.phase = phase
     }
 
-    /// Returns nil for files that are sent, local, lost, or never expire.
+    /// The expiry of files that do not expire: the end of the year 9998.
+    static let never = Timestamp(seconds: 253_370_764_799)
+
+    /// Returns nil for files that are sent, local, or lost.
     public init?(_ item: ChatItem) {
-        guard item.direction == .received, let file = item.file, let expires = file.expires else {
-            return nil
-        }
+        guard item.direction == .received, let file = item.file,
+            let expires = file.isElsewhere ? Self.never : file.expires
+        else { return nil }
         let phase: Phase
         switch file.status {
         case .rcvInvitation(described: false): phase = .announced
         case .rcvInvitation, .rcvAborted: phase = .offered
         case .rcvAccepted, .rcvTransfer: phase = .coming
         case .rcvWarning: phase = .delayed
+        case .rcvComplete where file.isElsewhere: phase = .elsewhere
         case .rcvError(let problem):
             guard !problem.isFinal else { return nil }
             phase = .offered

@@ -59,9 +59,12 @@ extension KeepRules {
         case .media, .all: break
         }
         guard candidate.size <= rule.largest else { return .leave }
-        let start = candidate.expires.advanced(by: .zero - KeepTimes.late)
-        if rule.moment == .expiring, now < start { return .later(start) }
-        if conditions.isMetered, !rule.usesMetered { return .wait(.metered) }
+        // Another machine's copy neither expires nor comes over the internet.
+        if candidate.phase != .elsewhere {
+            let start = candidate.expires.advanced(by: .zero - KeepTimes.late)
+            if rule.moment == .expiring, now < start { return .later(start) }
+            if conditions.isMetered, !rule.usesMetered { return .wait(.metered) }
+        }
         let (needed, overflow) = candidate.size.addingReportingOverflow(rule.minimumFree)
         if overflow || needed > conditions.free { return .wait(.disk) }
         return .receive

@@ -16,6 +16,9 @@ import Posix
 /// second download. Thread-safe.
 final class KeepWorker: Sendable {
     private let core: any ChatCore
+    private let elsewhere: KeptElsewhere
+    /// Whether the core cannot be reached: files on another machine cannot be brought then.
+    private let isAway = Lock(false)
     private let hydrator: Hydrator
     private let fileSystem: FileSystem
     private let arrivals: ArrivalRule
@@ -50,6 +53,7 @@ final class KeepWorker: Sendable {
         whenExpiring: @escaping @Sendable ([EntryDescription]) -> Void = { _ in }
     ) throws {
         (self.core, self.hydrator, self.fileSystem) = (core, hydrator, fileSystem)
+        elsewhere = KeptElsewhere(core: core)
         (self.system, self.clock, self.arrivals) = (system, clock, arrivals)
         disk = try OpenFile(folder, flags: O_RDONLY)
         store = try KeepStore(in: folder, key: key)
@@ -140,7 +144,10 @@ final class KeepWorker: Sendable {
         case .newChatItems, .chatItemsDeleted, .itemChanged(_, .updated): wake()
         case .itemChanged(let item, let cause) where item.direction == .received: changed(item, cause)
         case .fileProgress(let progress): progressed(progress.file)
-        case .coreReachable: tryAgain()
+        case .coreUnreachable: isAway.withLock { $0 = true }
+        case .coreReachable:
+            isAway.withLock { $0 = false }
+            tryAgain()
         case .chatRemoved(let chat): forget(chat)
         default: break
         }
@@ -242,7 +249,10 @@ final class KeepWorker: Sendable {
                 carryOut(plan.withLock { $0.ended(file, now: clock.now()) })
                 return
             }
-            if item.file?.status.isReadable == true { return ended(item) }
+            if item.file?.status.isReadable == true {
+                try await elsewhere.bring(item) { [weak self] in self?.progressed(file) }
+                return ended(item)
+            }
             guard !core.receivesWhatIsClaimed else {
                 return try await core.receiveFile(file, approvedRelays: false)
             }
@@ -297,6 +307,15 @@ final class KeepWorker: Sendable {
             if let horizon, end.time > horizon { break }
             position = end
             try Task.checkCancellation()
+        }
+        if rules.keepsAnything, !isAway.withLock({ $0 }) {
+            try await elsewhere.scan { candidates in
+                let (wanted, hasEnough) = plan.withLock { plan in
+                    (candidates.flatMap { plan.consider($0, now: now) }, plan.hasEnough)
+                }
+                await carryOutTogether(wanted)
+                return !hasEnough
+            }
         }
         let (wanted, next) = plan.withLock { plan in (plan.endScan(now: now), plan.nextScan) }
         carryOut(wanted)
