@@ -196,8 +196,8 @@ let package = Package(
         tests(
             of: "RemoteControl",
             uses: [
-                "COpenSSL", "ChatCore", "Cryptography", "JSON", "Network", "OfficialCore", "Posix",
-                "ScriptedCore", "chatfs",
+                "COpenSSL", "ChatCore", "Cryptography", "JSON", "Network", "Notifications", "OfficialCore",
+                "Posix", "ScriptedCore", "chatfs",
             ]),
         tests(of: "CoreServices", uses: ["ChatCore", "Cryptography", "Posix", "Store", "XFTP"]),
         tests(

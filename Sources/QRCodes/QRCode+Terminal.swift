@@ -14,6 +14,8 @@ extension QRCode {
         /// Sextants of Unicode 13, three rows of two modules each. A module is three quarters as wide as high, which
         /// readers correct. Not every font has them.
         case sextants
+        /// Octants of Unicode 16, four rows of two modules each.
+        case octants
         /// Two ASCII characters for each module.
         case ascii
     }
@@ -27,16 +29,29 @@ extension QRCode {
                 switch style {
                 case .halfBlocks: modules <= columns && (modules + 1) / 2 <= rows
                 case .sextants: (modules + 1) / 2 <= columns && (modules + 2) / 3 <= rows
+                case .octants: (modules + 1) / 2 <= columns && (modules + 3) / 4 <= rows
                 case .ascii: modules * 2 <= columns && modules <= rows
                 }
             guard fits else { continue }
             return switch style {
             case .halfBlocks: lines(on: background, edge: edge)
             case .sextants: sextantLines(on: background, edge)
+            case .octants: octantLines(on: background, edge)
             case .ascii: asciiLines(on: background, edge)
             }
         }
         return nil
+    }
+
+    /// The smallest terminal in which a style fits.
+    public func leastSize(of style: Style) -> (columns: Int, rows: Int) {
+        let modules = width + 2
+        return switch style {
+        case .halfBlocks: (modules, (modules + 1) / 2)
+        case .sextants: ((modules + 1) / 2, (modules + 2) / 3)
+        case .octants: ((modules + 1) / 2, (modules + 3) / 4)
+        case .ascii: (modules * 2, modules)
+        }
     }
 
     private func asciiLines(on background: Background, _ edge: Int) -> [String] {
@@ -89,7 +104,7 @@ extension QRCode {
         }
     }
 
-    private func isWritten(_ row: Int, _ column: Int, _ background: Background) -> Bool {
+    func isWritten(_ row: Int, _ column: Int, _ background: Background) -> Bool {
         switch background {
         case .dark: !self[row, column]
         case .light: self[row, column]

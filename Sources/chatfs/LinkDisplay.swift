@@ -45,25 +45,38 @@ struct LinkDisplay: Sendable {
             return Terminal.note("No code is shown: \(QREncoder.package) is not installed.")
         }
         guard isatty(STDOUT_FILENO) == 1 else { return }
-        // Two lines stay free below: the waiting message and the cursor.
         let lines = Self.styles.lazy.compactMap { style in
             code.lines(
-                on: background, style: style, columns: Terminal.width(), rows: Terminal.height() - 2)
+                on: background, style: style, columns: Terminal.width(),
+                rows: Terminal.height() - Self.freeRows)
         }.first
         if let lines {
             for line in lines { Terminal.print(line) }
         } else if picture == nil {
+            let least = code.leastSize(of: Self.styles.last ?? .ascii)
             Terminal.note(
-                "The code is too large for this terminal: enlarge it, or write a picture with --png FILE.")
+                "The code is too large for this terminal: enlarge it to \(least.columns) columns and "
+                    + "\(least.rows + Self.freeRows) lines, or write a picture with --png FILE.")
         }
     }
+
+    /// Lines below the code, for the waiting message and the cursor.
+    private static let freeRows = 2
 
     /// Those that the terminal draws, the one that readers like best first.
     private static var styles: [QRCode.Style] {
         guard Terminal.drawsBlocks(STDOUT_FILENO) else { return [.ascii] }
         // The console of the kernel has 512 characters.
         let isConsole = getenv("TERM").map { String(cString: $0) } == "linux"
-        return isConsole ? [.halfBlocks] : [.halfBlocks, .sextants]
+        if isConsole { return [.halfBlocks] }
+        return drawsOctants { getenv($0).map { String(cString: $0) } }
+            ? [.halfBlocks, .sextants, .octants] : [.halfBlocks, .sextants]
+    }
+
+    /// Whether the terminal draws octants itself; fonts hardly have them.
+    static func drawsOctants(_ variable: (String) -> String?) -> Bool {
+        if let version = variable("VTE_VERSION").flatMap({ Int($0) }), version >= 7800 { return true }
+        return ["xterm-kitty", "xterm-ghostty", "foot", "foot-extra"].contains(variable("TERM"))
     }
 
     private static func write(_ code: QRCode, to picture: String) async -> SystemError? {

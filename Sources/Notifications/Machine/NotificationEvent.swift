@@ -32,13 +32,16 @@ public struct RefusedRequest: Hashable, Sendable {
     public var server: String?
     /// The setting that a button may change.
     public var remedy: RefusalRemedy?
+    /// Replaces the title that names a refusal.
+    public var title: String?
 
     public init(
         _ sentence: String, subject: String? = nil, chatName: String? = nil, server: String? = nil,
-        remedy: RefusalRemedy? = nil
+        remedy: RefusalRemedy? = nil, title: String? = nil
     ) {
         self.remedy = remedy
         self.server = server
+        self.title = title
         self.sentence = sentence
         self.subject = subject
         self.chatName = chatName

@@ -143,7 +143,7 @@ struct NotificationComposer: Sendable {
 
     private func refusal(_ request: RefusedRequest?) -> NotificationText {
         let sentence = sentence(request?.sentence ?? "")
-        var summary = "\(Self.application) refused this"
+        var summary = request?.title ?? "\(Self.application) refused this"
         if preview != .hidden, let chat = request?.chatName, !chat.isEmpty {
             summary = "Refused in \(line(chat, limit: Self.maxName))"
         }

@@ -55,7 +55,9 @@ final class MountNotifications: Sendable {
         self.folder = folder
         pictures =
             settings.previews.offersThoseOfMessages ? NotificationPictures(core: core.core) : nil
-        source = NotificationSource(core: core.core, contents: hydrator, lister: fileSystem.lister)
+        source = NotificationSource(
+            core: core.core, contents: hydrator, lister: fileSystem.lister,
+            phone: settings.official?.isPhone == true ? AwaitedPhone() : nil)
         let revealing = Lock(Revealing())
         self.revealing = revealing
         actions = NotificationActions(

@@ -11,6 +11,8 @@ struct NotificationSource: Sendable {
     let core: any ChatCore
     let contents: any ContentStore
     let lister: EntryLister
+    /// nil if the core is no phone.
+    var phone: AwaitedPhone?
     /// Reads the chats' logs.
     let texts = NotifiedTexts()
 
@@ -33,6 +35,9 @@ struct NotificationSource: Sendable {
         case .messageLogGrew(let chat, let log):
             return await texts.events(of: chat, upTo: log.size, in: core, named: name(of: chat))
         case .chatItemsDeleted(let items, _): return items.map { .gone(.item($0.item)) }
+        case .coreReachable:
+            phone?.noteConnection()
+            return []
         case .serverRefused(let address): return [.refused(Self.refusal(of: address))]
         case .itemChanged(let item, _): return condition(item)
         default: return []
@@ -142,7 +147,10 @@ struct NotificationSource: Sendable {
 
     /// For files not received automatically, problems appear with the first read.
     func events(of change: HydrationChange) async -> [NotificationEvent] {
-        guard case .conditionChanged(let id) = change, let problem = contents.condition(of: id).problem,
+        guard case .conditionChanged(let id) = change else { return [] }
+        let problem = contents.condition(of: id).problem
+        if let phone, problem?.kind == .unreachable { return phone.events(of: problem) }
+        guard let problem,
             // With an unresponsive core, 'chatfs approve' and the entry show the problem.
             problem.kind == .notApproved, let item = try? await core.item(of: id), let file = file(item)
         else { return [] }
