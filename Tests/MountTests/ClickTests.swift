@@ -91,7 +91,7 @@ struct ClickTests {
             "UPDATE file SET expires = expires - 37 * 3600000000000 WHERE name = ? AND recipient IS NOT NULL",
             ["soon.bin"])
         try await mounts.mount("bob", environment: stage.daemon.environment)
-        try await stage.daemon.waitFor("goes from the relay soon")
+        try await stage.daemon.waitFor("expires on the relay soon")
         try await stage.daemon.press("Keep")
         try await wait(until: "it is kept") { try mounts.state("bob/alice/soon.bin") != "remote" }
     }

@@ -92,9 +92,9 @@ struct WordsTests {
                 Self.text(Self.group(.expiry, [file], expires: time), $0).body
             }
                 == [
-                    "photo.jpg goes from the relay soon: at 2023-11-14 22:13 +00:00.",
-                    "A file goes from the relay soon: at 2023-11-14 22:13 +00:00.",
-                    "A file goes from the relay soon.",
+                    "photo.jpg expires on the relay soon: at 2023-11-14 22:13 +00:00.",
+                    "A file expires on the relay soon: at 2023-11-14 22:13 +00:00.",
+                    "A file expires on the relay soon.",
                 ])
         let request = RefusedRequest("It is too large.", subject: "film.mp4", chatName: "Alice")
         let refused = NotificationGroup(.init(chat: nil, subject: .refusal, refusal: request), since: .now)

@@ -51,11 +51,11 @@ public struct RefusedRequest: Hashable, Sendable {
 extension RefusedRequest {
     /// The notice after an unexpected end of the mount's process.
     static let stopped = RefusedRequest(
-        "It ended without unmounting and runs again now. A file that was being copied in may be in .chatfs/recovered."
+        "The mount ended unexpectedly and has restarted. A file that was being copied in may be in .chatfs/recovered."
     )
 
     static let notShown = RefusedRequest(
-        "Nothing on this desktop opens files for ChatFS: look in the folder of the chat.")
+        "No desktop program opens files for ChatFS: look in the folder of the chat.")
 }
 
 /// An event for notifications.

@@ -64,7 +64,7 @@ struct NotificationComposer: Sendable {
         }
         return NotificationText(
             summary: "\(name) is connected",
-            body: "What you copy into the folder \(name) is sent to this contact.",
+            body: "Files copied into the folder \(name) are sent to this contact.",
             category: "presence.online")
     }
 
@@ -86,11 +86,12 @@ struct NotificationComposer: Sendable {
         }
         guard let file = group.files.last, let name = names.first else {
             text.body =
-                isInvitation ? "A contact invites you into a group." : "Somebody asks to be your contact."
+                isInvitation ? "A contact invites you into a group." : "A person asks to be your contact."
             return text
         }
-        let who = name.isEmpty ? "Somebody" : name
-        text.summary = isInvitation ? "\(who) invites you into a group" : "\(who) asks to be your contact"
+        let sender = name.isEmpty ? "A person" : name
+        text.summary =
+            isInvitation ? "\(sender) invites you into a group" : "\(sender) asks to be your contact"
         guard preview == .message else { return text }
         let words = isInvitation ? file.name : SecretText.hiding(file.caption)
         text.body = line(words, limit: Self.maxCaption)
@@ -122,7 +123,7 @@ struct NotificationComposer: Sendable {
     private func failure(_ group: NotificationGroup) -> NotificationText {
         var body = "\(subject(of: group)) could not be sent."
         if preview != .hidden, !group.why.isEmpty { body += " " + sentence(group.why) }
-        if !group.mayRetry { body += " Look into the chat first; Send Again in its menu sends it once more." }
+        if !group.mayRetry { body += " Look into the chat first; Send Again in its menu resends it." }
         return NotificationText(summary: title(group), body: body, category: "transfer.error")
     }
 
@@ -133,8 +134,8 @@ struct NotificationComposer: Sendable {
     }
 
     private func expiry(_ group: NotificationGroup) -> NotificationText {
-        let go = group.count == 1 ? "goes" : "go"
-        var body = "\(subject(of: group)) \(go) from the relay soon"
+        let expire = group.count == 1 ? "expires" : "expire"
+        var body = "\(subject(of: group)) \(expire) on the relay soon"
         if let time = group.expires, preview != .hidden {
             body += group.count == 1 ? ": at \(time.text)" : ", the first at \(time.text)"
         }
