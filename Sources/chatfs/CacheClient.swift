@@ -10,7 +10,7 @@ import Posix
 /// The common part of the commands about the cache: finds the mount and its entries, and sends requests to its daemon.
 enum CacheClient {
     static let paths = Argument(
-        "PATH", .file, count: .oneOrMore, "Files on a mount; of a folder, all files in it.")
+        "PATH", .file, count: .oneOrMore, "Files on a mount; a folder stands for all files in it.")
 
     /// Connects to the daemon of a mount. Waits at most five seconds for its status.
     static func daemon(of mounted: Mounted) async throws -> ControlClient {
@@ -18,8 +18,8 @@ enum CacheClient {
         if answer == .disconnected {
             throw DesktopError(
                 .noAnswer,
-                "The process of \(mounted.mountpoint) has died: 'chatfs unmount \(mounted.mountpoint)' takes the "
-                    + "mount away.")
+                "The process of \(mounted.mountpoint) has died: 'chatfs unmount \(mounted.mountpoint)' removes the "
+                    + "mount.")
         }
         if case .unasked(let error) = answer { throw error }
         guard case .status(let bytes) = answer, let status = MountStatus.decoded(bytes) else {
@@ -29,7 +29,7 @@ enum CacheClient {
             try ControlClient.connect(profileFolder: status.controlFolder)
         }
         guard let client else {
-            throw DesktopError(.noAnswer, "The mount at \(mounted.mountpoint) is being left.")
+            throw DesktopError(.noAnswer, "The mount at \(mounted.mountpoint) is being unmounted.")
         }
         return client
     }

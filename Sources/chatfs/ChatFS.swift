@@ -5,8 +5,8 @@ enum ChatFS {
     static let program = Command(
         "chatfs", "SimpleX chats as folders: read a file to receive it, copy one in to send it.",
         discussion: """
-            Start with 'chatfs demo': two people, a relay and two mounted folders on this machine, \
-            gone again when it ends.
+            Start with 'chatfs demo': two people, a relay and two mounted folders on this machine, all removed at the \
+            end.
             """,
         subcommands: [
             OverviewCommand.command,

@@ -2,10 +2,10 @@ import Base
 import Glibc
 import Posix
 
-/// The log of a chat on a mount, read as it grows. Blocks.
+/// A reader of a chat's log on a mount, which may grow. Blocks.
 struct ChatLog {
     let path: String
-    /// Earlier messages are left out.
+    /// Earlier messages are skipped; nil for none.
     let start: Timestamp?
     private var offset: UInt64 = 0
     private var rest: [UInt8] = []
@@ -16,11 +16,11 @@ struct ChatLog {
 
     struct Line {
         var text: String
-        /// nil for what this version does not know.
+        /// nil for an unknown event.
         var message: LoggedMessage?
     }
 
-    /// Whether there is more than `next` has returned.
+    /// Returns true if the log has bytes that `next` has not returned.
     func hasGrown() throws -> Bool {
         var status = stat()
         guard lstat(path, &status) == 0 else {
@@ -30,7 +30,7 @@ struct ChatLog {
         return UInt64(status.st_size) > offset
     }
 
-    /// Whole lines that have come since the last call; none while the chat has no message.
+    /// Returns the complete lines since the last call; none if the chat has no log yet.
     mutating func next() throws -> [Line] {
         var lines: [Line] = []
         try forEachNew { lines.append($0) }
@@ -78,21 +78,21 @@ struct LoggedMessage: Decodable {
 
     var timestamp: Timestamp? { time.flatMap { Timestamp(iso8601: $0) } }
 
-    /// Lines for people; nil for what they need not see.
+    /// Returns lines for the user; nil for an event that needs none.
     var words: [String]? {
         let when = timestamp.map { $0.text + "  " } ?? ""
-        let who = direction == "sent" ? "you" : sender ?? "somebody"
-        let what: String? =
+        let author = direction == "sent" ? "you" : sender ?? "unknown"
+        let described: String? =
             switch event {
-            case "message": "\(who): \(content)"
-            case "edit": "\(who), edited: \(content)"
-            case "deletion": "\(who) deleted a message"
-            case "state": state == "failed" ? "not sent: \(error ?? "no reason is known")" : nil
+            case "message": "\(author): \(content)"
+            case "edit": "\(author), edited: \(content)"
+            case "deletion": "\(author) deleted a message"
+            case "state": state == "failed" ? "not sent: \(error ?? "unknown reason")" : nil
             case "keys": "new keys: the security code has changed"
             default: nil
             }
-        return what.map { what in
-            let lines = what.split(separator: "\n", omittingEmptySubsequences: false)
+        return described.map { text in
+            let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
             return lines.enumerated().map { ($0 == 0 ? when : "    ") + $1 }
         }
     }

@@ -3,6 +3,6 @@ enum CommandSection {
     static let daily = "Every day"
     static let chats = "Profiles and chats"
     static let files = "Files without a mount"
-    static let data = "What is kept"
+    static let data = "Stored data"
     static let other = "More"
 }

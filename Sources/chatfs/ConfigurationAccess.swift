@@ -17,7 +17,7 @@ enum ConfigurationAccess {
         try file.read(with: reader(options))
     }
 
-    /// - Parameter options: those of `chatfs mount`.
+    /// - Parameter options: Options of `chatfs mount`.
     static func reader(_ options: [Option]) -> ConfigurationReader {
         ConfigurationReader(
             mountOptions: options.filter { !onlyOnCommandLine.contains($0.name) },
@@ -37,7 +37,7 @@ enum ConfigurationAccess {
 
         """
 
-    /// Descriptors belong to one process, confirmations to one moment.
+    /// Options that are valid for one process only.
     static let onlyOnCommandLine = [
         "passphrase-fd", "key-fd", "recovery-code-fd", "database-passphrase-fd", "confirm-migration",
         "background", "save",
@@ -53,7 +53,7 @@ extension Configuration {
     func chosen(_ argument: String?) throws -> (mountpoint: String, mount: Mount?) {
         guard let argument else {
             guard mounts.count <= 1 else {
-                throw UsageError("name one of the mounts: \(mounts.map(\.name).joined(separator: ", "))")
+                throw UsageError("choose one of the mounts: \(mounts.map(\.name).joined(separator: ", "))")
             }
             guard let only = mounts.first else { throw UsageError("MOUNTPOINT is missing") }
             return (only.mountpoint, only)

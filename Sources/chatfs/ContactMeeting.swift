@@ -13,12 +13,11 @@ struct ContactMeeting: Sendable {
 
     static let server = Option.value(
         "server", named: "ADDR", .text, repeats: true,
-        "A messaging server over which others reach this profile: smp://fingerprint@host:port. Kept in the "
-            + "profile.")
+        "A messaging server for incoming messages: smp://fingerprint@host:port. Stored in the profile.")
     private static let profile = Option.value(
         "profile", named: "NAME", .listed("profiles"),
-        "Whose chats; not needed when there is only one profile. When there is none, this one is made, with the data "
-            + "directory, and stays whatever is answered afterwards.")
+        "The profile; not needed if there is only one. If there is none, the command creates this profile, and the data "
+            + "directory, and keeps them even if it fails later.")
     static let options =
         [server, CommonOptions.relay, CommonOptions.alsoPreset, CommonOptions.noEncryption, profile]
         + CommonOptions.access.filter { $0.name != profile.name }
@@ -57,8 +56,9 @@ struct ContactMeeting: Sendable {
     /// Offers the official apps' servers to a new profile without servers.
     private static func offerServers(to profile: Profile, in directory: DataDirectory) async throws {
         guard Question.canBeAsked else { return }
-        Terminal.complain("This profile has no server yet over which others reach it. 'chatfs relay add'")
-        Terminal.complain("gives it your own; or it uses those that the apps of SimpleX begin with.")
+        Terminal.complain(
+            "This profile has no messaging server yet. 'chatfs relay add' adds one of your own,")
+        Terminal.complain("or the profile can use the preset servers of the SimpleX apps.")
         guard await OperatorConditions.areAccepted(of: [.simplex]) else { return }
         try await ProfileRelays(of: profile, in: directory).add(RelayOperator.simplex.relays)
     }
@@ -69,7 +69,7 @@ struct ContactMeeting: Sendable {
         guard try directory.profiles().isEmpty else { return try directory.profile(named: name) }
         guard let name else {
             throw ChatError(
-                .noSuchProfile, "There is no profile yet: name with --profile what the others are to see.")
+                .noSuchProfile, "There is no profile yet: give a display name with --profile.")
         }
         return try directory.createProfile(name)
     }

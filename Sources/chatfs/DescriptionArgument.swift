@@ -48,7 +48,7 @@ enum DescriptionArgument {
         }
         let words = text.split(whereSeparator: \.isWhitespace)
         guard let link = words.first, words.count == 1 else {
-            throw UsageError("standard input is to hold one link and nothing else")
+            throw UsageError("standard input must contain exactly one link")
         }
         return String(link)
     }

@@ -19,7 +19,7 @@ final class DirectoryAccess: Sendable {
     private let mayMigrate: Bool
     /// True to request the key from mounts and the agent first.
     private let asksHolders: Bool
-    /// Whether the default mount's profile is used if none is named, and the value of `--mount`.
+    /// True to use the default mount's profile if none is named, and the value of `--mount`.
     private let choosesProfile: (isOn: Bool, mount: String?)
     /// Serialises unlocking, which happens once.
     private let unlocking = BlockingMutex()
@@ -58,7 +58,9 @@ final class DirectoryAccess: Sendable {
         let options = invocation.command.options
         guard options.contains(where: { $0.name == CommonOptions.mount.name }) else { return (false, nil) }
         let (mount, profile) = (invocation["mount"], invocation["profile"])
-        if mount != nil, profile != nil { throw UsageError("--mount and --profile say the same: give one") }
+        if mount != nil, profile != nil {
+            throw UsageError("--mount and --profile both choose the profile: give one")
+        }
         return (profile == nil, mount)
     }
 
@@ -144,9 +146,9 @@ final class DirectoryAccess: Sendable {
             try KeyAgent.start(path, key: key, for: KeyAgent.afterMaking)
             Terminal.note(
                 "chatfs: unlocked for \(KeyAgent.words(seconds: KeyAgent.afterMaking.components.seconds)); "
-                    + "'chatfs unlock' keeps it so for longer, 'chatfs lock' ends it")
+                    + "'chatfs unlock' extends that, 'chatfs lock' ends it")
         } catch {
-            Log("keys").notice("the key is not kept for the next commands: \(sentence(of: error))")
+            Log("keys").notice("key not kept for the next commands: error=\(sentence(of: error))")
         }
     }
 
@@ -184,7 +186,7 @@ final class DirectoryAccess: Sendable {
         guard (try? folder.condition) == .plain, access(offered, F_OK) != 0,
             (try? OpenFile(offered, flags: O_WRONLY | O_CREAT, mode: 0o600)) != nil
         else { return nil }
-        return "the data is not encrypted: whoever has the disk can read it; 'chatfs key set' encrypts it"
+        return "the data is not encrypted, so anyone with the disk can read it; 'chatfs key set' encrypts it"
     }
 
     /// Unlocks any keyed folder; `prepare` creates a new one.
@@ -205,14 +207,14 @@ final class DirectoryAccess: Sendable {
                 "the data is not encrypted, so there is nothing to unlock; 'chatfs key set' encrypts it")
         case .new:
             guard let made = try Self.made(folder, ways, prepare) else {
-                Terminal.note("chatfs: with --no-encryption whoever has the disk can read \(exposed)")
+                Terminal.note("chatfs: without encryption, anyone with the disk can read \(exposed)")
                 return nil
             }
             switch made.kind {
             case .keyring:
                 Terminal.note(
                     "chatfs: the data is encrypted, its key is in the keyring; 'chatfs key recovery' prints a code "
-                        + "for the day that the keyring is lost")
+                        + "in case the keyring is lost")
             case .passphrase, .recoveryCode, .key: break
             }
             return made.dataKey
@@ -228,9 +230,8 @@ final class DirectoryAccess: Sendable {
             // The command line lacks an option.
             guard Question.isInBackground else { throw UsageError(error.sentence) }
             throw UsageError(
-                "new data is encrypted, there is no keyring to keep its key, and a command in the background cannot ask "
-                    + "for a passphrase: run it in the foreground once, or give --passphrase-fd, --key-fd or "
-                    + "--no-encryption")
+                "new data needs a passphrase because there is no keyring, and a background command cannot ask for one: "
+                    + "run it in the foreground once, or give --passphrase-fd, --key-fd or --no-encryption")
         }
     }
 }

@@ -20,7 +20,7 @@ enum FileApproval {
                 return (entry.mounted, Self.addresses(in: error ?? ""))
             }
             guard let approved = ApprovedServers(addresses), !addresses.isEmpty else {
-                throw Refusal("\(path): it waits for no approval.")
+                throw Refusal("\(path): The file does not wait for an approval.")
             }
             let client = try await ProgramConnection.client(of: mounted)
             let all = approved.relays.map(\.text) + approved.servers.map(\.text)

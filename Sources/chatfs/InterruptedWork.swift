@@ -1,7 +1,8 @@
 import CommandLineKit
 
 extension Invocation {
-    /// Runs work that must not be cut off. A signal cancels it, and it has `grace` to restore the previous state.
+    /// Runs work that must restore the previous state when cancelled. A signal cancels it; `grace` limits the
+    /// restoration.
     /// - Throws: The exit code of the signal.
     func untilStopped(
         grace: Duration = .milliseconds(300), _ work: @escaping @Sendable () async throws -> Void

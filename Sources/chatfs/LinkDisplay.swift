@@ -11,10 +11,10 @@ struct LinkDisplay: Sendable {
     static let options: [Option] = [
         .value(
             "png", named: "FILE", .file,
-            "Write the code as a picture too; that of a link is as secret as the link."),
+            "Also write the code as a picture, which is as secret as the link."),
         .value(
             "theme", named: "THEME", .choice(["dark", "light"]), default: "dark",
-            "Whether the terminal shows light letters on dark, or dark ones on light."),
+            "Theme of the terminal: dark (light text on dark) or light."),
     ]
 
     /// For commands without these options.
@@ -25,7 +25,7 @@ struct LinkDisplay: Sendable {
         background = invocation["theme"].flatMap(QRCode.Background.init) ?? .dark
         picture = invocation["png"].map(AbsolutePath.of)
         if let picture, access(picture, F_OK) == 0 {
-            throw UsageError("--png takes the name of a new file: \(picture) is there already")
+            throw UsageError("--png takes the name of a new file: \(picture) already exists")
         }
     }
 
@@ -63,10 +63,10 @@ struct LinkDisplay: Sendable {
     /// Lines below the code, for the waiting message and the cursor.
     private static let freeRows = 2
 
-    /// Those that the terminal draws, the one that readers like best first.
+    /// Styles that the terminal can draw, most reliable to scan first.
     private static var styles: [QRCode.Style] {
         guard Terminal.drawsBlocks(STDOUT_FILENO) else { return [.ascii] }
-        // The console of the kernel has 512 characters.
+        // The kernel's console has a font of 512 characters, without sextants.
         let isConsole = getenv("TERM").map { String(cString: $0) } == "linux"
         if isConsole { return [.halfBlocks] }
         return drawsOctants { getenv($0).map { String(cString: $0) } }

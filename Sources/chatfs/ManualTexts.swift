@@ -10,8 +10,8 @@ enum ManualTexts {
         ),
         (
             "${XDG_DATA_HOME:-~/.local/share}/chatfs/profiles/N/log",
-            "What a mount in the background has to say, where no systemd journal listens; at most 1 MiB, and "
-                + "the MiB before it in log.1."
+            "Log of a background mount without a systemd journal; at most 1 MiB, and "
+                + "the previous MiB in log.1."
         ),
         (
             "${XDG_DATA_HOME:-~/.local/share}/chatfs/keys",
@@ -19,32 +19,32 @@ enum ManualTexts {
         ),
         (
             "${XDG_CACHE_HOME:-~/.cache}/chatfs",
-            "The cache of mounts, gone with them; --cache-dir names another."
+            "The cache of mounts, deleted at unmount; --cache-dir names another."
         ),
         (
             "${XDG_DATA_HOME:-~/.local/share}/chatfs/profiles/N/set-aside",
-            "What 'chatfs verify --fix' found that belongs to nothing; nobody but you deletes it."
+            "Left-over files from 'chatfs verify --fix'; ChatFS never deletes them."
         ),
         ("MOUNTPOINT/.chatfs/status.json", "The state of a mount, as 'chatfs status --json' prints it."),
-        ("MOUNTPOINT/.chatfs/transfers", "What is on its way, a line each."),
+        ("MOUNTPOINT/.chatfs/transfers", "Active transfers, one per line."),
         (
             "MOUNTPOINT/.chatfs/recovered",
-            "Files that were not complete when their mount ended, or were left alone."
+            "Unfinished and abandoned outgoing files."
         ),
     ]
 
     /// The section about environment variables.
     static let environment: [ManualPage.Entry] = [
-        ("XDG_DATA_HOME, XDG_CACHE_HOME, HOME", "Where data and cache lie."),
+        ("XDG_DATA_HOME, XDG_CACHE_HOME, HOME", "Folders of data and cache."),
         (
             "CHATFS_LOG",
-            "What is logged: error, warning, notice (the default), info or debug; goes before --quiet "
-                + "and --verbose. From debug on the log may hold names of files."
+            "Log level: error, warning, notice (the default), info or debug; overrides --quiet "
+                + "and --verbose. The level debug may log names of files."
         ),
-        ("COLUMNS", "The width of text where standard output is no terminal."),
+        ("COLUMNS", "The width of text if standard output is not a terminal."),
         (
             "LC_ALL, LC_CTYPE, LANG, TERM",
-            "What a terminal can show: plain ASCII, and lines in place of bars."
+            "Capabilities of the terminal; a simple one gets plain ASCII, and lines instead of progress bars."
         ),
         (
             "CREDENTIALS_DIRECTORY",
@@ -52,7 +52,7 @@ enum ManualTexts {
         ),
         (
             "DBUS_SESSION_BUS_ADDRESS",
-            "Where notifications are shown and the keyring is; else $XDG_RUNTIME_DIR/bus."
+            "Message bus of notifications and the keyring; default $XDG_RUNTIME_DIR/bus."
         ),
         ("JOURNAL_STREAM", "Set by systemd: log lines carry their level."),
     ]

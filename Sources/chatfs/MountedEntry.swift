@@ -49,7 +49,7 @@ struct MountedEntry: Sendable {
         if lstat(path, &status) != 0, errno == ENOENT || errno == ENOTDIR {
             return Refusal("no such file")
         }
-        return DesktopError(.notMounted, "It is not on a mount of ChatFS.")
+        return DesktopError(.notMounted, "The path is not on a mount of ChatFS.")
     }
 
     /// Returns true for an unsent file, which folder arguments skip because it cannot be received.

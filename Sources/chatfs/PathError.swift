@@ -15,7 +15,7 @@ struct PathError: DescribedError {
 
     private static func words(of error: any Error) -> String {
         guard Self.isDeadMount(error) else { return Base.sentence(of: error) }
-        return "The process behind this mount has died; 'chatfs unmount' with its mountpoint takes it away."
+        return "The process of this mount has died; 'chatfs unmount' with its mountpoint removes the mount."
     }
 
     /// Returns true if the cause is a mount whose daemon is dead.

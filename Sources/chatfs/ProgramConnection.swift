@@ -10,14 +10,14 @@ import Posix
 enum ProgramConnection {
     static let mountpoint = Argument(
         "MOUNTPOINT", .listed("mountpoints"), count: .optional,
-        "Which mount, by its path, the last name of it, or its profile; else the one of the current folder, or the only "
-            + "one.")
+        "The mount, by its path, the last part of its path, or its profile; default that of the current folder, or the "
+            + "only one.")
 
     static let states = Option.value(
         "state", named: "STATE", .choice(EntryState.allCases.map(\.rawValue)), repeats: true,
         "Only files in this state.")
 
-    static let json = Option.flag("json", "For programs: one JSON object a line.")
+    static let json = Option.flag("json", "For programs: one JSON object per line.")
 
     /// A mount and a path on it.
     struct Place: Sendable {
@@ -63,7 +63,7 @@ enum ProgramConnection {
         else {
             throw DesktopError(
                 .noAnswer,
-                "The mount at \(mounted.mountpoint) does not answer: 'chatfs status' says more.")
+                "The mount at \(mounted.mountpoint) does not answer: 'chatfs status' shows details.")
         }
         return try await ThreadPool.shared.run { try ProgramClient(path: socket) }
     }

@@ -35,13 +35,13 @@ enum Question {
     static func passphrase(_ question: Ways.Passphrase) -> SecretBytes? {
         switch question {
         case .present: secret("Passphrase for \(subject): ")
-        case .presentOnceMore: secret("Not the right one. Passphrase for \(subject): ")
+        case .presentOnceMore: secret("Wrong passphrase. Passphrase for \(subject):  ")
         case .new: newPassphrase()
         case .again: secret("Repeat passphrase: ")
         }
     }
 
-    /// Tells the passphrase apart from SimpleX's.
+    /// Distinguishes the passphrase from SimpleX's.
     private static let subject = "ChatFS' data, not your SimpleX one"
 
     /// Accepts a weak passphrase with a warning.

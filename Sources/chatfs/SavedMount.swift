@@ -8,13 +8,13 @@ struct SavedMount {
     private let reader: ConfigurationReader
 
     /// - Parameters:
-    ///   - invocation: of `chatfs mount`.
-    ///   - mountpoint: absolute.
+    ///   - invocation: Command line of `chatfs mount`.
+    ///   - mountpoint: Absolute path.
     init(_ name: String, _ invocation: Invocation, at mountpoint: String) {
         let options = invocation.command.options
         var given = invocation.given.filter { !ConfigurationAccess.onlyOnCommandLine.contains($0.key) }
         for option in options {
-            // The folder of the command is forgotten.
+            // Relative paths would depend on the current directory.
             if case .file? = option.type { given[option.name] = given[option.name]?.map(AbsolutePath.of) }
             if case .folder? = option.type { given[option.name] = given[option.name]?.map(AbsolutePath.of) }
         }
@@ -25,8 +25,8 @@ struct SavedMount {
         reader = ConfigurationAccess.reader(options)
     }
 
-    /// Blocks.
-    /// - Throws: `ConfigurationError`, also for a name or a folder that the file has already; then it is unchanged.
+    /// Appends the mount to the file. Blocks.
+    /// - Throws: `ConfigurationError`, also if the file already has the name or the folder; the file is then unchanged.
     func add() throws {
         let file = ConfigurationAccess.file
         do throws(ConfigurationError) {

@@ -1,29 +1,29 @@
 import CommandLineKit
 import Configuration
 
-/// A mount as the configuration has it. A value without input and output.
+/// A mount with its options in the form of the configuration. A pure value.
 struct ShownMount: Encodable {
     var name: String
     var mountpoint: String
     var options: [String: [String]]
     var chats: [String: [String: String]]
 
-    /// A mount without rules of chats.
+    /// Creates a mount without chat rules.
     ///
-    /// - Parameter mountpoint: absolute.
+    /// - Parameter mountpoint: Absolute path.
     init(name: String, mountpoint: String, options: [String: [String]]) {
         (self.name, self.mountpoint, self.options, chats) = (name, mountpoint, options, [:])
     }
 
-    /// - Parameter options: those that `chatfs mount` would use.
+    /// - Parameter options: Effective options of `chatfs mount`.
     init(_ mount: Configuration.Mount, options: [String: [String]]) {
         (name, mountpoint, self.options) = (mount.name, mount.mountpoint, options)
         chats = Dictionary(mount.chats.map { ($0.name, $0.rules) }) { first, _ in first }
     }
 
-    /// As the file would have it, in one table.
+    /// Returns the lines of the mount's table in the configuration.
     ///
-    /// - Parameter known: the options of `chatfs mount`.
+    /// - Parameter known: Options of `chatfs mount`.
     func lines(_ known: [Option]) -> [String] {
         var lines = ["[mounts.\(TOMLText.key(name))]", "mountpoint = \(TOMLText.string(mountpoint))"]
         for (option, values) in options.sorted(by: { $0.key < $1.key }) {
@@ -46,7 +46,7 @@ struct ShownMount: Encodable {
 }
 
 extension Configuration.Chat {
-    /// The rules as text of the file, by their keys.
+    /// Rules by key, as TOML values.
     var rules: [String: String] {
         var rules = Dictionary(keep.map { ($0 == "what" ? "keep" : $0, TOMLText.string($1)) }) { first, _ in
             first

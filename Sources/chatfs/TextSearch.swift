@@ -3,8 +3,8 @@ import CommandLineKit
 import Desktop
 import Glibc
 
-/// Messages and captions with given words, in the logs of a mount's chats. Keeps no index: no text lies anywhere but in
-/// the encrypted database.
+/// Searches the logs of a mount's chats for messages and captions with given words. Keeps no index, so that
+/// texts stay only in the encrypted database.
 struct TextSearch: Sendable {
     /// In lower case.
     private let words: [String]
@@ -12,8 +12,8 @@ struct TextSearch: Sendable {
     private let sender: String?
 
     /// - Parameters:
-    ///   - text: words that all have to be in a message, in any order; capitals do not matter.
-    ///   - sender: only messages of this author; nil: of all.
+    ///   - text: Words that a message must contain, in any order and case.
+    ///   - sender: Author of the messages; nil for any.
     /// - Throws: `UsageError` without a word.
     init(_ text: String, from sender: String?) throws(UsageError) {
         words = text.lowercased().split(whereSeparator: \.isWhitespace).map(String.init)
@@ -29,11 +29,11 @@ struct TextSearch: Sendable {
         return words.allSatisfy { text.contains($0) }
     }
 
-    /// Prints what fits, a message a line, chat by chat. Blocks.
+    /// Prints matching messages, one per line, chat by chat. Blocks.
     ///
     /// - Parameters:
-    ///   - chats: folders.
-    ///   - start: earlier messages are left out; nil: none are.
+    ///   - chats: Names of the chats' folders.
+    ///   - start: Skips earlier messages; nil for none.
     func run(
         in chats: [String], of mounted: Mounted, since start: Timestamp? = nil, isForPrograms: Bool
     ) throws {
@@ -51,7 +51,7 @@ struct TextSearch: Sendable {
         }
     }
 
-    /// The line of the log with its chat as the first member.
+    /// Returns the line of the log with its chat as the first member.
     private static func json(_ line: String, chat: String) -> String {
         let member = String(JSONLine.object([("chat", chat)]).dropLast())
         let rest = String(line.dropFirst())

@@ -23,7 +23,7 @@ struct LinkLineTests {
         "states are words in columns",
         arguments: [
             ("uploading", false, "no link yet"), ("uploaded", true, "uploaded   "),
-            ("failed", false, "failed     "), ("cancelled", false, "taken back "),
+            ("failed", false, "failed     "), ("cancelled", false, "cancelled  "),
             ("added", true, "added      "), ("lost", true, "lost       "),
         ])
     func states(state: String, hasLink: Bool, word: String) throws {

@@ -79,7 +79,7 @@ struct MisuseTests {
         #expect(
             mounted.ending == .code(1) && mounted.errors.hasPrefix("chatfs: \(file): "), "\(mounted.errors)")
         let retried = try await ChatFSProcess.run(["retry", file, "--yes"])
-        #expect(retried.errors == "chatfs: \(file): It is not on a mount of ChatFS.\n")
+        #expect(retried.errors == "chatfs: \(file): The path is not on a mount of ChatFS.\n")
     }
 
     @Test("invalid option values exit with 64")

@@ -31,13 +31,13 @@ import Testing
         let stopped = #"{"path":"bob/b","state":"failed","progress":0,"size":1,"error":"no relay"}"#
         let text = lines([try mount(#""transfers":[\#(moving),\#(stopped)]"#)])
         #expect(
-            text.contains("ann at /c: 1 file on its way, 70 B of 1.0 kB (7 %)")
+            text.contains("ann at /c: 1 transfer, 70 B of 1.0 kB (7 %)")
                 && text.contains("sending 7 %  bob/a"))
-        #expect(text.contains("Waits for you:\n  /c/bob/b: no relay"), "\(text)")
+        #expect(text.contains("Needs your action:\n  /c/bob/b: no relay"), "\(text)")
     }
 
     @Test func quietMountHasOneLine() throws {
-        #expect(lines([try mount(#""transfers":[]"#)]) == "ann at /c: nothing on its way")
+        #expect(lines([try mount(#""transfers":[]"#)]) == "ann at /c: no transfers")
     }
 
     @Test func deadMountIsTakenAway() {

@@ -134,7 +134,7 @@ struct ProgramWordsTests {
         let dead = PathError("x", Wrapped(cause: SystemError(code: ENOTCONN, operation: "look")))
         #expect(
             dead.sentence
-                == "x: The process behind this mount has died; 'chatfs unmount' with its mountpoint takes it away."
+                == "x: The process of this mount has died; 'chatfs unmount' with its mountpoint removes the mount."
         )
         #expect(PathError("x", Wrapped(cause: nil)).sentence == "x: Outer.")
         let caused = PathError("x", Wrapped(cause: SystemError(code: EIO, operation: "read")))

@@ -31,7 +31,7 @@ import Testing
         #expect(running.words == "mounted, starts at login: ann at /c" && running.isKnown)
         let locked = ServiceState("ActiveState=failed\nResult=exit-code\nExecMainStatus=77\n")
         #expect(locked.words.contains("chatfs unlock") && locked.words.hasSuffix("not at login"))
-        #expect(ServiceState("ActiveState=failed\nResult=start-limit-hit\n").words.contains("five times"))
+        #expect(ServiceState("ActiveState=failed\nResult=start-limit-hit\n").words.contains("five failures"))
         #expect(ServiceState("").words == "not mounted, not at login")
     }
 }
@@ -118,7 +118,7 @@ import Testing
         try installSystemctl("case $1 in show) echo ActiveState=failed; echo Result=watchdog; exit ;; esac")
         let outcome = try await service("status", "home")
         #expect(outcome.ending == .code(1))
-        #expect(outcome.output == "home: failed (it did not answer), not at login\n")
+        #expect(outcome.output == "home: failed (the mount did not answer), not at login\n")
         let json = try await service("status", "home", "--json")
         #expect(
             json.output.contains(#""result":"watchdog","state":"failed","unit":"chatfs@home.service""#),

@@ -33,10 +33,10 @@ import Testing
                     ("a", "sending", 50, 1000), ("b", "queued", 0, 3000), ("c", "failed", 0, 9000),
                 ])))
         #expect(totals.files == 2 && totals.waiting == 1)
-        #expect(totals.line(rate: nil) == "2 files on their way, 500 B of 4.0 kB (12 %)")
-        #expect(totals.line(rate: 100) == "2 files on their way, 500 B of 4.0 kB (12 %), 100 B/s, 36 s left")
-        #expect(totals.line(rate: 0) == "2 files on their way, 500 B of 4.0 kB (12 %), 0 B/s")
-        #expect(StatusTotals(try status([])).line(rate: nil) == "nothing on its way")
+        #expect(totals.line(rate: nil) == "2 transfers, 500 B of 4.0 kB (12 %)")
+        #expect(totals.line(rate: 100) == "2 transfers, 500 B of 4.0 kB (12 %), 100 B/s, 36 s left")
+        #expect(totals.line(rate: 0) == "2 transfers, 500 B of 4.0 kB (12 %), 0 B/s")
+        #expect(StatusTotals(try status([])).line(rate: nil) == "no transfers")
     }
 
     @Test(arguments: [
@@ -50,7 +50,7 @@ import Testing
         let rows = try transfers([("a", "sending", 100, Int.max), ("b", "sending", 100, Int.max)])
         var status = try status(rows + rows)
         status.transfers[0].size = .max
-        #expect(StatusTotals(status).line(rate: 1).hasPrefix("4 files"))
+        #expect(StatusTotals(status).line(rate: 1).hasPrefix("4 transfers"))
     }
 
     @Test func rateIsTheMeanOfTheLastSeconds() throws {

@@ -70,7 +70,7 @@ struct ArchiveCommandTests {
         let first = try await export()
         #expect(
             first.succeeded && first.errors.contains("1 written, 0 unchanged, 1 not here"), "\(first.errors)")
-        #expect(first.errors.contains("alice/other.bin: It is not here"))
+        #expect(first.errors.contains("alice/other.bin: The file is not local"))
         #expect(try mounts.folder.read("clear/alice/film.bin") == Self.bytes)
         var status = stat()
         var original = stat()
@@ -89,8 +89,8 @@ struct ArchiveCommandTests {
         unlink(mounts.path("clear/alice/other.bin"))
         let third = try await export()
         #expect(
-            third.errors.contains("film.bin: It was changed")
-                && third.errors.contains("other.bin: It was not there"))
+            third.errors.contains("film.bin: The file was changed")
+                && third.errors.contains("other.bin: The file was missing"))
         #expect(try mounts.folder.read("clear/alice/film.bin") == [1])
         #expect(try mounts.folder.read("clear/alice/other.bin").count == Self.bytes.count + 12)
         // A foreign folder is not filled.

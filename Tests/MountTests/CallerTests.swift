@@ -131,7 +131,7 @@ struct CallerTests {
         #expect(try await Self.refused("named", mounts) == 2)
         let status = try await ChatFSProcess.run(["status", mounts.path("bob")])
         #expect(
-            status.output.contains("nothing was fetched for: program named by --refuse (2)"),
+            status.output.contains("downloads refused to: program named by --refuse (2)"),
             "\(status.output)")
         let wrong = try await ChatFSProcess.run(["mount", mounts.path("other"), "--refuse", "name:"])
         #expect(wrong.ending == .code(64))

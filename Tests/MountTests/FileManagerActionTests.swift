@@ -56,7 +56,7 @@ struct FileManagerActionTests {
         #expect(try mounts.read("bob/alice/first photo.bin") == TwoMounts.bytes(400_000, seed: 1))
 
         let refused = try await act("retry", on: [files[0], mounts.path("bob/alice/none.bin")])
-        #expect(refused.ending == .code(1) && refused.errors.contains("is sent once more"))
+        #expect(refused.ending == .code(1) && refused.errors.contains("can be resent"))
         #expect(refused.errors.contains("none.bin: No such file"))
     }
 
@@ -102,7 +102,7 @@ struct FileManagerActionTests {
         let explained = try await act("explain", on: [file])
         #expect(explained.output.contains("was deleted here") && !explained.output.contains("button"))
         let own = try await act("free", on: [mounts.path("alice/bob/letter.txt")])
-        #expect(own.errors == "letter.txt: Your own files stay: nobody keeps them for you.\n")
+        #expect(own.errors == "letter.txt: Your own files stay: no relay keeps a copy for you.\n")
     }
 
     @Test("properties show state, sender, size and expiry")

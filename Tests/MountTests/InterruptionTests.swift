@@ -127,6 +127,6 @@ struct InterruptionTests {
         #expect(try await ChatFSProcess.run(["unmount", mounts.folder.path("a")]).succeeded)
         #expect(try MountTable.mounts(below: mounts.folder.path("a")).isEmpty)
         let none = try await ChatFSProcess.run(["unmount", mounts.folder.path("a")])
-        #expect(none.ending == .code(1) && none.errors.contains("Nothing of ChatFS is mounted"))
+        #expect(none.ending == .code(1) && none.errors.contains("No ChatFS mount exists"))
     }
 }

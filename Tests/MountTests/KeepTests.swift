@@ -102,8 +102,8 @@ struct KeepTests {
         try await age(mounts, "soon.bin", by: 37)
         try await age(mounts, "later.bin", by: 35)
         let bob = try await mounts.mount("bob")
-        try await wait(until: "it says that something goes") { bob.errors.contains("not here: 1") }
-        #expect(try await status(mounts).contains("1 file will be gone from the relays within 12 hours"))
+        try await wait(until: "it says that something goes") { bob.errors.contains("expire soon: count=1") }
+        #expect(try await status(mounts).contains("1 file will expire on the relays within 12 hours"))
         let events = try await ChatFSProcess.start(["events", mounts.path("bob"), "--json", "--verbose"])
         try await wait(until: "it listens") { events.errors.contains("listening") }
         // While mounted, another file comes close to its expiry, which the mount sees with the next change.
@@ -116,8 +116,8 @@ struct KeepTests {
         #expect(try await mounts.leave("bob") == .code(0))
         #expect(try await events.ending() == .code(0))
         let again = try await mounts.mount("bob")
-        try await wait(until: "it has looked") { try await status(mounts).contains("2 files will be gone") }
-        #expect(!again.errors.contains("not here"), "\(again.errors)")
+        try await wait(until: "it has looked") { try await status(mounts).contains("2 files will expire") }
+        #expect(!again.errors.contains("expire soon"), "\(again.errors)")
         // Both expire while unmounted and are not reported again.
         #expect(try isRemote(mounts, "soon.bin") && isRemote(mounts, "later.bin"))
     }
@@ -146,7 +146,9 @@ struct KeepTests {
         try await age(mounts, "film.bin", by: 48 + 4)
         try await mounts.change("UPDATE look SET time = time - 86400000000000", in: "profiles/2/keep.sqlite")
         let bob = try await mounts.mount("bob")
-        try await wait(until: "it says that something has gone") { bob.errors.contains("not here: 1") }
+        try await wait(until: "it says that something has gone") {
+            bob.errors.contains("expire soon: count=1")
+        }
         #expect(try isRemote(mounts, "film.bin"))
     }
 

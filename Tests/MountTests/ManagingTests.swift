@@ -116,11 +116,11 @@ struct ManagingTests {
         try await mounts.waitForState("remote", of: "bob/alice/film.bin")
         mounts.relay.send(SIGCONT)
         let again = try await ChatFSProcess.run(["cancel", film])
-        #expect(again.ending == .code(1) && again.errors.contains("Nothing"), "\(again.errors)")
+        #expect(again.ending == .code(1) && again.errors.contains("not being received"), "\(again.errors)")
         #expect(try await ChatFSProcess.run(["hydrate", film]).succeeded)
         #expect(try mounts.read("bob/alice/film.bin") == bytes)
         let late = try await ChatFSProcess.run(["cancel", film])
-        #expect(late.ending == .code(1) && late.errors.contains("here already"), "\(late.errors)")
+        #expect(late.ending == .code(1) && late.errors.contains("already local"), "\(late.errors)")
         let folder = try await ChatFSProcess.run(["cancel", mounts.path("bob/alice")])
         #expect(folder.ending == .code(64))
         // A draft is withdrawn, as if removed.

@@ -127,8 +127,8 @@ struct NotificationTests {
             #expect(open(mounts.path("bob/file.txt"), O_WRONLY | O_CREAT, 0o600) == -1)
         }
         for words in [
-            "A folder cannot be sent", "gets another name", "stay in their chat", "never changed or replaced",
-            "cannot be replaced", "from the folders of chats",
+            "A folder cannot be sent", "can be renamed", "stays in its chat", "cannot be changed or replaced",
+            "cannot be replaced", "Only folders of chats send files",
         ] {
             try await desktop.waitForOne(words) { $0.body.contains(words) }
         }
@@ -297,7 +297,7 @@ struct NotificationTests {
         try await mounts.waitForFile("bob/alice/muted.txt")
         // Later events have been processed by then.
         #expect(mkdir(mounts.path("bob/folder"), 0o700) == -1)
-        try await desktop.waitForOne("the refusal") { $0.body.contains("A folder here is a chat") }
+        try await desktop.waitForOne("the refusal") { $0.body.contains("Folders here are chats") }
         let count = desktop.shown.count
         try await mounts.run(["unmute", "alice", "--profile", "bob"])
         #expect(try await mounts.run(["mute", "--profile", "bob"]).output == "")
@@ -344,7 +344,7 @@ struct NotificationTests {
         try await mounts.waitForFile("bob/alice/seen.txt")
         try await wait(until: "it counts as told") { try Self.told(mounts) != told }
         #expect(mkdir(mounts.path("bob/folder"), 0o700) == -1)
-        try await desktop.waitForOne("the refusal") { $0.body.contains("A folder here is a chat") }
+        try await desktop.waitForOne("the refusal") { $0.body.contains("Folders here are chats") }
         watch.send(SIGKILL)
         try await watch.ending()
         let other = try await FolderWatch.start(mounts.path("bob/alice"))

@@ -46,7 +46,7 @@ struct PassthroughTests {
             #expect(
                 report.reason?.contains("kernel") == true || report.reason?.contains("CAP_SYS_ADMIN") == true)
         }
-        #expect(status.output.contains("finished files are read"), "\(status.output)")
+        #expect(status.output.contains("complete files are read"), "\(status.output)")
         // One warning line for the unverified cache.
         let warnings = try mounts.daemon("bob").errors.split(separator: "\n")
         #expect(warnings.count == 1 && warnings[0].contains("--cache plain"), "\(warnings)")

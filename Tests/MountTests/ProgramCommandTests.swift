@@ -58,7 +58,7 @@ struct ProgramCommandTests {
             (["ls", bob + "/carol"], "There is no chat carol"),
             (["ls", bob + "/.chatfs"], "ls(1)"), (["ls", bob + "/.chatfs/recovered"], "ls(1)"),
             (["hydrate", bob + "/alice/none"], "/alice/none: No such file or directory.\n"),
-            (["retry", bob + "/alice/note.txt", "--yes"], "note.txt: Only entries that failed"),
+            (["retry", bob + "/alice/note.txt", "--yes"], "note.txt: Only failed"),
             (["ls", "/"], "not on a mount"), (["ls", bob, "--state", "fine"], "expected"),
         ] {
             let refused = try await ChatFSProcess.run(command)
@@ -189,7 +189,7 @@ struct ProgramCommandTests {
         // One for the file, and perhaps one for its next state.
         #expect((2...4).contains(printed), "\(printed)")
         let refused = try await ChatFSProcess.run(["status", "--watch", mounts.path("nothing")])
-        #expect(refused.errors.contains("Nothing of ChatFS is mounted"), "\(refused.errors)")
+        #expect(refused.errors.contains("No ChatFS mount exists"), "\(refused.errors)")
     }
 
     @Test("a closed pipe ends printing commands")

@@ -97,7 +97,7 @@ import Testing
 
     @Test func wrongPassphraseIsRetriedThreeTimes() async throws {
         try await stage.make(passphrase: "right")
-        let again = "Not the right one. " + Self.asked
+        let again = "Wrong passphrase. " + Self.asked
         let third = try await chatfs(
             "profile list",
             [
@@ -143,7 +143,7 @@ import Testing
         let outcome = try await chatfs(
             "mount \(mount) --background --cache-dir \(stage.folder.path("cache"))",
             [
-                .wait(Self.asked), .type("wrong\n"), .wait("Not the right one. " + Self.asked),
+                .wait(Self.asked), .type("wrong\n"), .wait("Wrong passphrase. " + Self.asked),
                 .type("right\n"),
             ])
         #expect(outcome.ending == .code(0) && outcome.echoes == [false, false, true], "\(outcome.shown)")

@@ -55,7 +55,7 @@ struct SendingTests {
         try await Task.sleep(for: .milliseconds(300))
         first.send(SIGINT)
         #expect(try await first.ending() == .code(130))
-        #expect(first.errors.contains("The same command again is safe"), "\(first.errors)")
+        #expect(first.errors.contains("Repeating the command is safe"), "\(first.errors)")
         // One that waits while the daemon is stopped, and one afterwards.
         let second = try await PendingConnections.wait {
             try await ChatFSProcess.start(arguments(mounts, file))
@@ -94,7 +94,7 @@ struct SendingTests {
         }
         daemon.send(SIGKILL)
         #expect(try await first.ending() == .code(1))
-        #expect(first.errors.contains("The same command again is safe"), "\(first.errors)")
+        #expect(first.errors.contains("Repeating the command is safe"), "\(first.errors)")
         try await mounts.run(["send", file, "bob", "--profile", "alice"])
         try await mounts.waitForFile("bob/alice/big.bin")
         #expect(try received(mounts) == ["big.bin"])

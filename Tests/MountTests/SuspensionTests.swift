@@ -49,11 +49,11 @@ struct SuspensionTests {
 
         let suspended = try await ChatFSProcess.run(["suspend", mounts.path("bob")])
         #expect(
-            suspended.succeeded && suspended.errors.contains("transfers nothing now"), "\(suspended.errors)")
+            suspended.succeeded && suspended.errors.contains("is suspended"), "\(suspended.errors)")
         try await wait(until: "all connections are closed") { try connections(mounts) == 0 }
         #expect(try await self.suspended(mounts).contains("user"))
         let words = try await ChatFSProcess.run(["status", mounts.path("bob")])
-        #expect(words.output.contains("nothing is transferred until chatfs resume"))
+        #expect(words.output.contains("transfers are suspended until chatfs resume"))
         // A reader waits and contacts no relay.
         let reader = try await RunningProcess.start(
             ChildProcess.Settings(Shell.find("sha256sum"), [mounts.path("bob/alice/film.bin")]))

@@ -12,7 +12,7 @@ struct AwayCoreTests {
         try await stage.mount(["--quiet-time", "10ms"])
         stage.server.setAway(true)
         try await wait(until: "the mount knows") {
-            try await stage.status().contains("what is sent and received waits")
+            try await stage.status().contains("transfers wait:")
         }
         let source = try stage.folder.write(Array("content".utf8), to: "report.pdf")
         let entry = stage.folder.path("Chats/bob/report.pdf")
@@ -27,7 +27,7 @@ struct AwayCoreTests {
             stage.simplex.change { $0.history.all.count(where: \.isSent) == 1 }
         }
         try await wait(until: "the mount knows") {
-            try await !stage.status().contains("what is sent and received waits")
+            try await !stage.status().contains("transfers wait:")
         }
         #expect(stage.simplex.count("/_send") == 1)
         try await stage.leave()
@@ -60,7 +60,7 @@ struct AwayCoreTests {
         try await stage.mount(["--quiet-time", "10ms"])
         stage.server.setAway(true)
         try await wait(until: "the mount knows") {
-            try await stage.status().contains("what is sent and received waits")
+            try await stage.status().contains("transfers wait:")
         }
         let source = try stage.folder.write(Array("content".utf8), to: "report.pdf")
         let entry = stage.folder.path("Chats/bob/report.pdf")

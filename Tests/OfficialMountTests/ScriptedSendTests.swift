@@ -66,7 +66,7 @@ struct ScriptedSendTests {
         try await wait(until: "the core has it") { stage.simplex.count("/_send") == 1 }
         stage.server.setAway(true)
         #expect(try await first.ending(within: .seconds(120)) == .code(1))
-        #expect(first.errors.contains("The same command again is safe"), "\(first.errors)")
+        #expect(first.errors.contains("Repeating the command is safe"), "\(first.errors)")
         stage.simplex.change { $0.work.command = .zero }
         stage.server.setAway(false)
         let second = try await ChatFSProcess.run(

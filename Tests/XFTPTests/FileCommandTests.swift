@@ -89,7 +89,7 @@ import Testing
         let refused = try await Self.run(folder, receive)
         #expect(refused.ending == .code(1))
         #expect(
-            refused.errors.contains("Approve it only if it is known to you: --approve xftp://"),
+            refused.errors.contains("Approve it only if you know it: --approve xftp://"),
             "\(refused.errors)")
         #expect(!(try folder.names().contains("b")))
         let address = relay.address.text.replacing("@127.0.0.1", with: "@localhost")
@@ -157,7 +157,7 @@ import Testing
         let sending = try await ChatFSProcess.start(send, folder: folder.path)
         await Self.send(SIGINT, to: sending) { relay.relay.storedBytes >= 4_000_000 }
         #expect(try await sending.ending() == .code(130))
-        #expect(sending.errors.contains("The same command continues"))
+        #expect(sending.errors.contains("Repeat the command"))
         #expect(sending.output.isEmpty)
         let before = relay.relay.storedBytes
         let sent = try await ChatFSProcess.run(send, folder: folder.path)

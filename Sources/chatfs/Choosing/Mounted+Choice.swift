@@ -14,7 +14,7 @@ extension Mounted {
     static func chosen(by invocation: Invocation, argument: String? = "MOUNTPOINT") async throws -> Mounted {
         let argument = argument.flatMap { invocation.optionalArgument($0) }
         if argument != nil, invocation["mount"] != nil {
-            throw UsageError("name the mount once: as an argument or with --mount")
+            throw UsageError("give the mount once: as an argument or with --mount")
         }
         return try await chosen(invocation["mount"] ?? argument)
     }
@@ -61,7 +61,7 @@ extension Mounted {
         case .chosen(let candidate):
             // Reports a mount on top of it.
             return try at(candidate.path)
-        case .none: throw DesktopError(.notMounted, "Nothing of ChatFS is mounted.")
+        case .none: throw DesktopError(.notMounted, "No ChatFS mount exists; 'chatfs mount' makes one.")
         case .several(let several): throw refusal(several)
         case .unknown: return try at(path ?? "")
         }
@@ -69,7 +69,7 @@ extension Mounted {
 
     private static func refusal(_ mounts: [MountChoice.Candidate]) -> Refusal {
         Refusal(
-            "There are several mounts: name one of \(mounts.map(\.path).joined(separator: ", ")), or go into it."
+            "There are several mounts: choose one of \(mounts.map(\.path).joined(separator: ", ")) with --mount, or change into it."
         )
     }
 

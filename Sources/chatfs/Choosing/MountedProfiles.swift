@@ -38,8 +38,8 @@ struct MountedProfiles {
         let found = all.first { $0.mountpoint == mounted.mountpoint }
         if found == nil, word != nil {
             throw Refusal(
-                "\(mounted.mountpoint) shows no profile of this data directory: name that with --data, or an official "
-                    + "core with --core.")
+                "\(mounted.mountpoint) shows no profile of this data directory: give its data directory with --data, or its "
+                    + "official core with --core.")
         }
         return found?.profile ?? onlyOne()
     }

@@ -6,19 +6,18 @@ import SMP
 /// `chatfs accept`: connects through a link, or accepts a request.
 enum AcceptCommand {
     static let command = Command(
-        "accept", "Accept a contact or group link, or a request or invitation that waits for you.",
+        "accept", "Accept a contact or group link, a request or an invitation.",
         discussion: """
-            LINK is a one-time link of SimpleX Chat or 'chatfs pair', short or long; somebody's address, where it is a \
-            request that they have to accept; the link of a group; or the number of a request or an invitation \
-            ('chatfs requests'). The command \
-            ends when the other one is connected; interrupted, it continues the next time the profile is mounted or \
-            used. The same link again is the same contact.
+            LINK is a one-time link of SimpleX Chat or 'chatfs pair', short or long, a contact address, the link of a \
+            group, or the number of a request or an invitation ('chatfs requests'). The owner of an address must \
+            accept the request. The command ends when the other side is connected. After an interruption it continues \
+            the next time the profile is mounted or used. Repeating a link makes no second contact.
             """,
         section: CommandSection.chats,
         arguments: [
             Argument(
                 "LINK", .text,
-                "The link, or a number; - reads it from standard input, so that nobody sees it among the processes."
+                "The link, or a number; - reads it from standard input, which keeps it out of the list of processes."
             )
         ],
         options: ContactMeeting.options,
@@ -58,13 +57,13 @@ enum AcceptCommand {
             // Accepting reports an invalid link.
             switch try? LinkKind(link: text) {
             case .address:
-                waiting = "They were asked, and have to accept you; Ctrl-C ends the waiting."
+                waiting = "The request was sent and must be accepted; Ctrl-C ends the waiting."
                 unanswered =
-                    "They have not accepted yet; when they do, the contact is there with the next mount."
+                    "The request is not accepted yet; once it is, the next mount shows the contact."
             case .group:
                 waiting = "The group was asked to let you in; Ctrl-C ends the waiting."
                 unanswered =
-                    "The group has not let you in yet; when it does, it is there with the next mount."
+                    "The group has not let you in yet; once it does, the next mount shows it."
             case .invitation, nil: break
             }
         }

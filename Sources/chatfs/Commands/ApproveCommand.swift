@@ -11,32 +11,32 @@ import XFTP
 /// `chatfs approve`: relays from which files may be received.
 enum ApproveCommand {
     static let command = Command(
-        "approve", "Let servers of others be contacted that you did not configure.",
+        "approve", "Approve servers that others chose and you did not configure.",
         discussion: """
-            The sender of a file chooses its relay, and a relay sees the network address of the recipient. \
-            So a file on a relay that you neither configured with --relay nor approved is not received, and \
-            its error names the relay. Approving counts for one fingerprint at one host and port, at once, \
-            also for a profile that is mounted.
+            The sender of a file chooses its relay, and a relay sees the network address of the recipient. So ChatFS \
+            does not receive a file from a relay that you neither configured with --relay nor approved, and the error \
+            names the relay. An approval covers one fingerprint at one host and port. It takes effect at once, also in \
+            a mounted profile.
 
-            Servers inside this machine's own network, for files or for messages (smp://), are never contacted \
-            unless configured or approved, whatever the policy. Servers for messages outside of it need no approval.
+            Under every policy, servers inside this machine's own network, for files or for messages (smp://), need \
+            configuration or approval. Servers for messages outside of it need no approval.
 
-            With --list, or without anything, it prints the policy and the approved servers, one a line, as they \
-            are given to --revoke, and "waiting" before servers that contacts named inside the own network. What \
-            was received stays when an approval is taken back.
+            With --list, or without arguments, it prints the policy and the approved servers, one per line, in the form \
+            that --revoke takes. "waiting" marks servers inside the own network that contacts named. Received files \
+            stay after an approval is revoked.
 
-            A FILE on a mount stands for the servers that its error names.
+            A FILE on a mount approves the servers that its error names.
             """,
         section: CommandSection.chats,
         arguments: [
             Argument(
                 "RELAY|FILE", .file, count: .any,
-                "The address of a server, or a file on a mount that waits for one.")
+                "The address of a server, or a file on a mount that waits for approval.")
         ],
         options: [
-            .flag("list", "Print the policy, what was approved, and what waits for it."),
-            .flag("json", "For programs: of the list one JSON object a line."),
-            .flag("revoke", "Take the approval of RELAY back."),
+            .flag("list", "Print the policy, the approved servers and those waiting for approval."),
+            .flag("json", "For programs: print the list as one JSON object per line."),
+            .flag("revoke", "Revoke the approval of RELAY."),
             .value(
                 "policy", named: "POLICY", .choice(RelayApprovalPolicy.allCases.map(\.rawValue)),
                 "For relays not approved: ask (not received, the default), always, never."),
@@ -44,12 +44,12 @@ enum ApproveCommand {
             CommonOptions.noEncryption,
         ] + CommonOptions.directory,
         examples: [
-            Example("chatfs approve ~/Chats/Alice/film.mp4", "Receive it, and others from its relays."),
+            Example("chatfs approve ~/Chats/Alice/film.mp4", "Receive this file and others from its relays."),
             Example("chatfs approve xftp://…@relay.example.org", "Receive files from this relay."),
             Example("chatfs approve --policy always", "Receive files from any relay."),
-            Example("chatfs approve smp://…@192.168.1.5", "Write to contacts over this server."),
-            Example("chatfs approve --list", "What was approved."),
-            Example("chatfs approve --revoke xftp://…@relay.example.org", "Not any more."),
+            Example("chatfs approve smp://…@192.168.1.5", "Reach contacts over this server."),
+            Example("chatfs approve --list", "Show the approved servers."),
+            Example("chatfs approve --revoke xftp://…@relay.example.org", "Revoke an approval."),
         ]
     ) { invocation in
         let words = invocation.allArguments("RELAY|FILE")
@@ -152,19 +152,20 @@ private struct Approvals: Sendable {
         var waiting: @Sendable () throws -> [ServerAddress] = { [] }
         var approve: @Sendable ([ServerAddress]) throws -> Void = { _ in
             throw ChatError(
-                .invalidCommand, "The official core decides by itself which messaging servers it contacts.")
+                .invalidCommand, "The official core chooses its messaging servers itself.")
         }
         var revoke: @Sendable ([ServerAddress]) throws -> [ServerAddress] = { _ in [] }
     }
 
-    /// Makes the mount retry waiting files and failed reads at once. If the mount cannot be told, the approval takes
-    /// effect with its next retry.
+    /// Makes the mount retry waiting files and failed reads at once. If the request fails, the approval takes
+    /// effect with the mount's next retry.
     func tellMount() throws {
         do {
             _ = try daemon()?.ask(CacheRequest(.tryAgain))
         } catch {
             Terminal.complain(
-                "chatfs: it holds, but the mount could not be told at once: \(Base.sentence(of: error))")
+                "chatfs: approved, but the mount will notice only at its next retry: \(Base.sentence(of: error))"
+            )
         }
     }
 

@@ -11,16 +11,16 @@ enum CacheCommand {
         section: CommandSection.daily,
         subcommands: [
             Command(
-                "show", "Say how much is decrypted, where, and what limits it.",
+                "show", "Show the size, mode and limits of the cache.",
                 arguments: [ProgramConnection.mountpoint],
                 options: [.flag("json", "For programs: one JSON object."), CommonOptions.mount],
-                examples: [Example("chatfs cache show", "Of the only mount.")]
+                examples: [Example("chatfs cache show", "Show the cache of the only mount.")]
             ) { try await ask(.show, $0, isForPrograms: $0.has("json")) },
             Command(
-                "clear", "Remove what is decrypted but for what is open or pinned.",
-                discussion: "What was received stays, encrypted, in the data folder.",
+                "clear", "Remove decrypted blocks, except of open and pinned files.",
+                discussion: "Received files stay encrypted in the data folder.",
                 arguments: [ProgramConnection.mountpoint], options: [CommonOptions.mount],
-                examples: [Example("chatfs cache clear ~/Chats", "Of the mount there.")]
+                examples: [Example("chatfs cache clear ~/Chats", "Empty the cache of this mount.")]
             ) { try await ask(.clear, $0) },
         ])
 

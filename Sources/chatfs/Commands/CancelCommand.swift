@@ -7,14 +7,14 @@ enum CancelCommand {
     static let command = Command(
         "cancel", "Cancel receiving or sending files.",
         discussion: """
-            A file that is being received is offered as before, and programs that wait for it get an error. Of one that \
-            is being sent, or was, the chunks are deleted from the relay, and recipients who do not have it yet are \
-            notified; its message stays. A file that has not been handed over yet, also one \
-            that is held back because it may be unfinished, is removed.
+            A cancelled download becomes an offer again, and programs that wait for it get an error. For a file that \
+            is being sent or was sent, the relay deletes the chunks, and recipients who do not have it yet are \
+            notified; its message stays. A file that is still queued, or held back because it may be unfinished, is \
+            removed.
             """,
         section: CommandSection.daily,
         arguments: [Argument("PATH", .file, count: .oneOrMore, "Files on a mount.")],
-        examples: [Example("chatfs cancel ~/Chats/Alice/film.mp4", "Not now.")]
+        examples: [Example("chatfs cancel ~/Chats/Alice/film.mp4", "Stop this transfer.")]
     ) { invocation in
         let paths = invocation.allArguments("PATH")
         for path in paths {

@@ -7,27 +7,29 @@ import Posix
 /// `chatfs chat`: settings of a contact, a group or the notes.
 enum ChatCommand {
     static let command = Command(
-        "chat", "Set how long messages of a chat stay.", section: CommandSection.chats, subcommands: [ttl])
+        "chat", "Set how long the messages of a chat stay.", section: CommandSection.chats, subcommands: [ttl]
+    )
 
     private static let ttl = Command(
-        "ttl", "Set or show after which time messages of a chat disappear.",
+        "ttl", "Set or show the lifetime of messages in a chat.",
         discussion: """
-            Of messages that are sent from then on, by anybody in the chat: each is deleted with its file when its time is \
-            over, here and for the others, and from the relays, and its words are taken out of the chat's log. What was sent \
-            before keeps its time. Where nothing is mounted at that moment, the next process that has the profile deletes it \
-            first. Without TIME the time is printed.
+            Applies to messages that any member of the chat sends from now on. When its time is over, a message is \
+            deleted with its file, here, for the others and from the relays, and its text leaves the chat's log. \
+            Earlier messages keep their time. If the profile is not mounted at that moment, the next process that \
+            opens the profile deletes it first. Without TIME the time is printed.
 
-            A contact on the network is notified, and may set another time; for one who does not allow it the command fails. \
-            In a group on the network its owners set it.
+            A contact on the network is notified, and may set another time. The command fails for a contact who does \
+            not allow it. In a group on the network only owners can set the time.
             """,
         arguments: [
             Argument(
                 "CHAT", .listed("chats"), "A contact, a group or Saved notes, by its name or reference."),
-            Argument("TIME", .text, count: .optional, "Such as 1h, 7d; off: messages stay."),
+            Argument("TIME", .text, count: .optional, "A lifetime such as 1h or 7d; off to keep messages."),
         ],
         options: [CommonOptions.profile, CommonOptions.mount] + CommonOptions.directory,
         examples: [
-            Example("chatfs chat ttl Bob 7d", "A week."), Example("chatfs chat ttl Bob off", "For good."),
+            Example("chatfs chat ttl Bob 7d", "Delete messages after a week."),
+            Example("chatfs chat ttl Bob off", "Keep messages."),
         ]
     ) { invocation in
         let directory = try await invocation.dataDirectory()

@@ -21,13 +21,13 @@ struct ChatCommands {
 
     private var list: Command {
         Command(
-            "list", "Print the names of all \(word)s, one a line.",
+            "list", "Print the names of all \(word)s, one per line.",
             discussion: """
-                Where nothing comes from one any more, what you send waits, or its verified security code has changed, \
-                standard error says so, and what helps.
+                Standard error names each \(word) with a problem and its remedy: no longer receiving from it, outgoing \
+                messages waiting, or a changed security code.
                 """,
             options: [ProgramConnection.json] + CommonOptions.access,
-            examples: [Example("chatfs \(word) list --profile alice", "Those of alice.")]
+            examples: [Example("chatfs \(word) list --profile alice", "List those of alice.")]
         ) { [kind] invocation in
             for name in try await Self.carryOut(ChatManagementRequest(.list, kind), invocation) {
                 Terminal.print(
@@ -38,14 +38,14 @@ struct ChatCommands {
 
     private var rename: Command {
         Command(
-            "rename", "Give a \(word) the name that you want to see.",
+            "rename", "Rename a \(word) on this machine.",
             discussion:
                 """
-                Nobody else sees it, and commands take it from then on. The folder in a mount gets it a moment later, if \
-                no other has it. A name that selects another chat is refused.
+                Only you see the new name. Commands accept it at once, and the folder in a mount is renamed a moment \
+                later if the name is free. A name that already selects another chat is refused.
                 """,
             arguments: [argument, Argument("NAME", .text, "Its new name.")], options: CommonOptions.access,
-            examples: [Example("chatfs \(word) rename \(sample) \(renamed)", "Another name for it, here.")]
+            examples: [Example("chatfs \(word) rename \(sample) \(renamed)", "Choose another name.")]
         ) { [kind] invocation in
             let request = ChatManagementRequest(
                 .rename, kind, chat: invocation.argument(kind.rawValue.uppercased()),
@@ -56,9 +56,9 @@ struct ChatCommands {
 
     private var leave: Command {
         Command(
-            "leave", "End a \(word): nothing is sent or received any more, what is there stays.",
+            "leave", "Leave a \(word): sending and receiving end, existing files stay.",
             arguments: [argument], options: CommonOptions.access,
-            examples: [Example("chatfs \(word) leave \(sample)", "Nothing more from there.")]
+            examples: [Example("chatfs \(word) leave \(sample)", "Leave, and keep the files.")]
         ) { [kind] invocation in
             let name = invocation.argument(kind.rawValue.uppercased())
             _ = try await Self.carryOut(ChatManagementRequest(.leave, kind, chat: name), invocation)
@@ -69,12 +69,12 @@ struct ChatCommands {
         Command(
             "delete", "Leave a \(word) and delete all its files here.",
             discussion: """
-                What the others have stays theirs. In a mount the folder goes at once, with what was copied into \
-                it and not sent yet; a program that has a file of it open keeps the bytes that are here.
+                Others keep their copies. A mount removes the folder at once, with files that were copied into it and \
+                not sent yet. A program that has a file open keeps the local bytes.
                 """,
             arguments: [argument],
             options: [Confirmation.option] + CommonOptions.access,
-            examples: [Example("chatfs \(word) delete \(sample) --yes", "Without a question.")]
+            examples: [Example("chatfs \(word) delete \(sample) --yes", "Do not ask.")]
         ) { [kind] invocation in
             let name = invocation.argument(kind.rawValue.uppercased())
             let (find, delete) = (
@@ -173,7 +173,7 @@ enum Confirmation {
     static func ask(_ question: String, _ invocation: Invocation) async throws {
         if invocation.has("yes") { return }
         guard Question.canBeAsked else {
-            throw UsageError("there is no terminal to ask on; --yes answers the question beforehand")
+            throw UsageError("there is no terminal for the question; answer it with --yes")
         }
         let answer = await ThreadPool.shared.run { Question.line("\(question) [y/N] ") }
         guard answer?.lowercased().hasPrefix("y") == true else { throw Refusal("Nothing was deleted.") }

@@ -8,13 +8,13 @@ enum ChatsCommand {
     static let command = Command(
         "chats", "List the chats of a mount.",
         discussion: """
-            Each with the time of its last message, its folder and its reference, newest first. Where the others call \
-            themselves or the group otherwise now, that stands beside it; it selects nothing.
+            Prints the time of the last message, the folder and the reference of each chat, newest first. If a contact \
+            or group now has another display name, it is shown too; commands do not accept it.
             """,
         section: CommandSection.daily,
         arguments: [ProgramConnection.mountpoint],
         options: [ProgramConnection.json, CommonOptions.mount],
-        examples: [Example("chatfs chats", "The chats of the only mount.")]
+        examples: [Example("chatfs chats", "List the chats of the only mount.")]
     ) { invocation in
         let mounted = try await Mounted.chosen(by: invocation)
         let client = try await ProgramConnection.client(of: mounted)

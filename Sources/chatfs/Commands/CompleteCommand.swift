@@ -14,7 +14,7 @@ enum CompleteCommand {
             Argument(
                 "LIST", .choice(["profiles", "chats", "mountpoints", "mounts", "relays", "commands"]),
                 "Which names."),
-            Argument("WORD", .text, count: .any, "The words that stand before."),
+            Argument("WORD", .text, count: .any, "The preceding words."),
         ],
         isHidden: true
     ) { invocation in

@@ -9,11 +9,11 @@ enum ConfigCommand {
     static let command = Command(
         "config", "Check, show or edit the configuration.",
         discussion: """
-            The file is ${XDG_CONFIG_HOME:-~/.config}/chatfs/config.toml, in TOML. Its table [mount] has options of every \
-            mount, by their long names without the dashes. [mounts.NAME] has those of the mount NAME, and its folder as \
-            mountpoint = "FOLDER"; 'chatfs mount NAME' mounts it. [mounts.NAME.chats.CHAT] has rules of a chat, by the name of \
-            its folder: mute = true, keep = "all" (never, media), and the options of 'chatfs keep set'. 'chatfs config edit' \
-            begins a new file with an example.
+            The file is ${XDG_CONFIG_HOME:-~/.config}/chatfs/config.toml, in TOML. Its table [mount] has options of \
+            every mount, by their long names without the dashes. [mounts.NAME] has those of the mount NAME, and its \
+            folder as mountpoint = "FOLDER"; 'chatfs mount NAME' mounts it. [mounts.NAME.chats.CHAT] has rules of a \
+            chat, by the name of its folder: mute = true, keep = "all" (never, media), and the options of 'chatfs keep \
+            set'. 'chatfs config edit' creates a missing file with an example.
 
             The options of a mount replace those of every mount, and those of the command line replace both. A change \
             takes effect at the next mount.
@@ -25,7 +25,9 @@ enum ConfigCommand {
             },
             Command(
                 "check", "Read the file and report the first error with its line.",
-                examples: [Example("chatfs config check && chatfs mount home", "Mount only if it is right.")]
+                examples: [
+                    Example("chatfs config check && chatfs mount home", "Mount only if the file is valid.")
+                ]
             ) { _ in
                 let configuration = try await read()
                 let count = configuration.mounts.count
@@ -33,12 +35,12 @@ enum ConfigCommand {
                     "\(ConfigurationAccess.file.path) is valid: \(count) \(count == 1 ? "mount" : "mounts").")
             },
             Command(
-                "show", "Print the options of each mount after all places were combined.",
+                "show", "Print the effective options of each mount.",
                 arguments: [
                     Argument(
-                        "NAME", .listed("mounts"), count: .optional, "A mount of the file; else all of them.")
+                        "NAME", .listed("mounts"), count: .optional, "A mount of the file; default all.")
                 ],
-                options: [.flag("json", "Print a JSON object for each mount, a line each.")]
+                options: [.flag("json", "Print one JSON object per line for each mount.")]
             ) { invocation in
                 let configuration = try await read()
                 for mount in try mounts(of: configuration, named: invocation.optionalArgument("NAME")) {
@@ -50,7 +52,7 @@ enum ConfigCommand {
                 }
             },
             Command(
-                "edit", "Open the file in $VISUAL or $EDITOR, and check it afterwards.",
+                "edit", "Open the file in $VISUAL or $EDITOR, then check it.",
                 discussion: "A missing file is created with an example in comments."
             ) { _ in
                 try await edit()
@@ -93,7 +95,7 @@ enum ConfigCommand {
             ending = editor.endingIfEnded()
         }
         guard ending == .code(0) else {
-            throw Refusal("The editor failed; set $EDITOR to the one that you use.")
+            throw Refusal("The editor failed; set $EDITOR to a working editor.")
         }
         _ = try await read()
     }

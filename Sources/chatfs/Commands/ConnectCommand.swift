@@ -6,10 +6,10 @@ import Posix
 /// `chatfs connect`: makes two profiles of a data directory contacts.
 enum ConnectCommand {
     static let command = Command(
-        "connect", "Make two profiles each other's contact.", section: CommandSection.chats,
-        arguments: [Argument("A", .text, "A profile."), Argument("B", .text, "Another.")],
+        "connect", "Make two profiles of this data directory contacts.", section: CommandSection.chats,
+        arguments: [Argument("A", .text, "A profile."), Argument("B", .text, "Another profile.")],
         options: CommonOptions.directory,
-        examples: [Example("chatfs connect alice bob", "alice gets a chat bob, bob a chat alice.")]
+        examples: [Example("chatfs connect alice bob", "Give alice a chat with bob, and bob one with alice.")]
     ) { invocation in
         let directory = try await invocation.dataDirectory()
         let (first, second) = (invocation.argument("A"), invocation.argument("B"))

@@ -5,22 +5,21 @@ import Desktop
 /// `chatfs connection`: all connections, including those without a chat.
 enum ConnectionCommand {
     static let command = Command(
-        "connection", "List every connection of a profile, and delete those that lead nowhere.",
+        "connection", "List all connections of a profile, and delete unused ones.",
         discussion: """
-            A connection is what lies beneath a contact: queues at messaging servers, and keys. Contacts, groups and the \
-            address have some; so has a link that nobody has used, and a stranger who was accepted and never said who they \
-            are.
+            A connection consists of queues at messaging servers and keys. Contacts, groups and the address have \
+            connections. So do unused links, and accepted requests whose sender never completed the connection.
             """,
         section: CommandSection.chats, subcommands: [list, delete])
 
     private static let list = Command(
         "list", "Print all connections.",
         discussion: """
-            A line for each: its number, what it is for, the chat where there is one, and the messaging servers on which \
-            this profile has queues for it.
+            Each line has the number, purpose and chat, if any, of a connection, and the messaging servers that hold \
+            its queues.
             """,
         options: [ProgramConnection.json] + CommonOptions.access,
-        examples: [Example("chatfs connection list", "Also those that no other list shows.")]
+        examples: [Example("chatfs connection list", "Include connections without a chat.")]
     ) { invocation in
         let access = try ProfileAccess(invocation)
         var last: Int64 = 0
@@ -42,14 +41,16 @@ enum ConnectionCommand {
     }
 
     private static let delete = Command(
-        "delete", "Delete a connection that leads nowhere, with its queues.",
+        "delete", "Delete an unused connection and its queues.",
         discussion: """
-            Its queues go from their servers too, when these can be reached; nobody is told. Connections of contacts, of \
-            groups and of the address go with these.
+            Its queues are also deleted from servers that can be reached. The other side is not notified. Connections \
+            of contacts, groups and the address are deleted with these.
             """,
-        arguments: [Argument("NUMBER", .text, "Of the connection, as 'chatfs connection list' prints it.")],
+        arguments: [
+            Argument("NUMBER", .text, "Number of the connection, as 'chatfs connection list' prints it.")
+        ],
         options: CommonOptions.access,
-        examples: [Example("chatfs connection delete 12", "Whoever that was.")]
+        examples: [Example("chatfs connection delete 12", "Delete connection 12.")]
     ) { invocation in
         guard let number = Int64(invocation.argument("NUMBER")), number > 0 else {
             throw UsageError("expected the number of a connection, as 'chatfs connection list' prints it")
@@ -66,10 +67,10 @@ extension ListedConnection.Purpose {
         case .group: "group"
         case .member: "member of the group"
         case .address: "address"
-        case .invitation: "link that nobody has used"
+        case .invitation: "unused link"
         case .joining: "no answer yet"
         case .accepted: "accepted at the address, no answer yet"
-        case .unknown: "somebody who has not said who they are"
+        case .unknown: "unknown, no profile received yet"
         case .failed: "could not be made"
         case .ending: "being deleted"
         case .damaged: "damaged"

@@ -15,8 +15,8 @@ enum CryptoFileCommand {
     private static let encrypt = Command(
         "encrypt", "Encrypt a file with a fresh key and print the key.",
         discussion: """
-            Standard output is one line of JSON, {"fileKey":…,"fileNonce":…}. Anyone with it can read OUT; \
-            without it nobody can, and nothing else keeps it.
+            Standard output is one line of JSON, {"fileKey":…,"fileNonce":…}. Anyone with it can read OUT. ChatFS does \
+            not store it: without it OUT is lost.
             """,
         arguments: [
             Argument("IN", .file, "The file to encrypt."),
@@ -51,12 +51,12 @@ enum CryptoFileCommand {
     }
 
     private static let decrypt = Command(
-        "decrypt", "Decrypt a file after checking that nobody changed it.",
+        "decrypt", "Decrypt a file and verify its integrity.",
         discussion: """
-            The key comes from --args, or from --key and --nonce; of a damaged copy that ChatFS has set aside in its data \
-            directory (profiles/N/damaged/M), from there. When the file was changed or the key is \
-            another file's, OUT stays as it was. With --salvage what can be read is decrypted all the same, and \
-            zeros stand for what cannot; a wrong tag is then reported, with exit status 1, after OUT was written.
+            The key comes from --args, or from --key and --nonce. A damaged copy that ChatFS set aside in its data \
+            directory (profiles/N/damaged/M) needs no options. If the file was changed or the key belongs to another \
+            file, OUT stays unchanged. With --salvage the readable blocks are decrypted all the same, and zeros \
+            replace unreadable ones; a wrong tag is then reported, with exit status 1, after OUT was written.
             """,
         arguments: [
             Argument("IN", .file, "The encrypted file."),
@@ -68,7 +68,7 @@ enum CryptoFileCommand {
                 "The JSON that 'encrypt' printed, or a file source of the SimpleX apps; - reads standard input."
             ),
             .value("key", named: "K", .text, "The key, 44 characters of base64url; may begin with a dash."),
-            .flag("salvage", "Write what can be read, even though the file was changed."),
+            .flag("salvage", "Write the readable blocks, even of a changed file."),
             .value(
                 "nonce", named: "N", .text, "The nonce, 32 characters of base64url; may begin with a dash."),
         ] + CommonOptions.unlocking,
@@ -77,7 +77,7 @@ enum CryptoFileCommand {
                 "chatfs cryptofile decrypt report.enc report.pdf --args report.json", "Use the kept key."),
             Example(
                 "chatfs cryptofile decrypt --salvage ~/.local/share/chatfs/profiles/1/damaged/7 film.mp4",
-                "Have what is left of a damaged file."),
+                "Recover the rest of a damaged file."),
         ]
     ) { invocation in
         let source = invocation.argument("IN")
@@ -124,10 +124,10 @@ enum CryptoFileCommand {
             let missing = ByteCount.rounded(result.unreadable)
             throw CryptographyError(
                 .notAuthentic,
-                "The tag is wrong: the file was changed, cut off, or belongs to another key. \(destination) has what "
-                    + "could be read, \(ByteCount.rounded(result.size)); some of it may not be what was encrypted"
+                "The tag is wrong: the file was changed, cut off, or belongs to another key. \(destination) has the "
+                    + "readable part, \(ByteCount.rounded(result.size)), which may contain changed bytes"
                     + (result.unreadable > 0
-                        ? ", and zeros stand in the place of \(missing) that the disk did not give back."
+                        ? "; zeros replace \(missing) that the disk could not read."
                         : "."))
         }
     }

@@ -3,10 +3,10 @@ import CommandLineKit
 /// `chatfs dehydrate`: evicts the decrypted blocks of files.
 enum DehydrateCommand {
     static let command = Command(
-        "dehydrate", "Remove what is decrypted of files, without unmounting.",
+        "dehydrate", "Remove decrypted blocks of files, without unmounting.",
         discussion: """
-            The blocks in the cache and the pages of the kernel go; what was received stays, encrypted, in the \
-            data folder. What is open or pinned is refused.
+            Removes the blocks from the cache and the pages from the kernel. Received files stay encrypted in the data \
+            folder. Open and pinned files are refused.
             """,
         section: CommandSection.daily,
         arguments: [CacheClient.paths],

@@ -10,30 +10,30 @@ enum DeleteCommand {
         "delete", "Delete files with their messages, all files of a chat, or everything.",
         discussion: """
             A FILE is a path on a mount; with --chat it is the name in its message, or the number of the message \
-            (user.chatfs.item-id), whether the profile is mounted or not. The copy that is kept here goes, of sent files too, \
-            and what is still being sent is taken back. Others keep what they have, unless --for-everyone deletes your own \
+            (user.chatfs.item-id), whether the profile is mounted or not. The local copy is deleted, of sent files \
+            too, and a running upload is cancelled. Others keep their copies, unless --for-everyone deletes your own \
             message of the last 24 hours for them too. A text in the log of the chat stays.
 
-            --all-files and --sent-files are about a whole chat, which stays; 'chatfs contact delete' and 'chatfs group \
-            delete' remove it. --everything removes the data directory with all profiles and its key in the keyring, without \
-            unlocking it; nothing of it may be mounted.
+            --all-files and --sent-files are about a whole chat, which stays; 'chatfs contact delete' and 'chatfs \
+            group delete' remove it. --everything removes the data directory with all profiles and its key in the \
+            keyring, without unlocking it. None of the profiles may be mounted.
             """,
         section: CommandSection.daily,
         arguments: [Argument("FILE", .file, count: .any, "Files on a mount, or of the chat.")],
         options: [
             .value("chat", named: "CHAT", .listed("chats"), "FILEs are files of this chat."),
             .flag(
-                "for-everyone", "Delete them for all who have the message: your own, of the last 24 hours."),
-            .flag("all-files", "All files of the chat, sent and received."),
-            .flag("sent-files", "All files of the chat that you sent."),
-            .flag("everything", "The data directory, and its key in the keyring."),
+                "for-everyone", "Delete them for all recipients: your own messages of the last 24 hours."),
+            .flag("all-files", "Delete all files of the chat, sent and received."),
+            .flag("sent-files", "Delete all files of the chat that you sent."),
+            .flag("everything", "Delete the data directory and its key in the keyring."),
             Confirmation.option,
         ] + CommonOptions.access,
         examples: [
-            Example("chatfs delete ~/Chats/Bob/report.pdf", "Here only; asks first."),
-            Example("chatfs delete --for-everyone --chat Bob report.pdf", "Bob loses it too."),
-            Example("chatfs delete --chat Bob --sent-files --yes", "Frees what was sent to Bob."),
-            Example("chatfs delete --everything", "The end of all profiles on this machine."),
+            Example("chatfs delete ~/Chats/Bob/report.pdf", "Delete it here, after a question."),
+            Example("chatfs delete --for-everyone --chat Bob report.pdf", "Delete it for Bob too."),
+            Example("chatfs delete --chat Bob --sent-files --yes", "Delete all files sent to Bob."),
+            Example("chatfs delete --everything", "Delete all profiles on this machine."),
         ]
     ) { invocation in
         let files = invocation.allArguments("FILE")
@@ -47,14 +47,14 @@ enum DeleteCommand {
         guard let chat = invocation["chat"] else {
             guard !isAll else { throw UsageError("--all-files and --sent-files need --chat") }
             guard !files.isEmpty else {
-                throw UsageError("name what to delete: FILE, --chat or --everything")
+                throw UsageError("nothing to delete: give FILE, --chat or --everything")
             }
             return try await delete(try await paths(files), invocation)
         }
         let access = try ProfileAccess(invocation)
         guard isAll else {
             guard !files.isEmpty else {
-                throw UsageError("name files of the chat, or --all-files or --sent-files")
+                throw UsageError("give files of the chat, --all-files or --sent-files")
             }
             return try await DeletionClient.use(access) { client in
                 let places = files.map { file in
@@ -76,9 +76,9 @@ enum DeleteCommand {
 
     // MARK: - Single files
 
-    /// A file to delete, with the process to ask.
+    /// A file to delete, with the process that deletes it.
     private struct Place: Sendable {
-        /// The user's word for it.
+        /// The argument on the command line.
         var word: String
         var request: DeleteRequest
         var client: DeletionClient

@@ -7,15 +7,14 @@ enum DemoCommand {
     static let command = Command(
         "demo", "Show two people exchanging files through folders, on this machine.",
         discussion: """
-            Starts a relay and mounts the chats of alice and bob in DIR/alice and DIR/bob, with some files \
-            already sent. Nothing leaves this machine. SIGINT (Ctrl-C) or SIGTERM unmounts and removes \
-            everything it made.
+            Starts a relay and mounts the chats of alice and bob in DIR/alice and DIR/bob, with some files already \
+            sent. Nothing leaves this machine. SIGINT (Ctrl-C) or SIGTERM unmounts and removes all its files.
             """,
         section: CommandSection.daily,
         arguments: [
             Argument(
                 "DIR", .folder, count: .optional, default: "./chatfs-demo",
-                "A folder to make, or an empty one.")
+                "A folder to create, or an empty one.")
         ],
         waitsForStop: true
     ) { invocation in

@@ -6,16 +6,16 @@ import OfficialCore
 import Posix
 import XFTP
 
-/// `chatfs doctor`: what is there of what a mount needs.
+/// `chatfs doctor`: checks the machine and the servers for everything a mount needs.
 enum DoctorCommand {
     static let command = Command(
         "doctor", "Check that everything a mount needs is available.",
         discussion: """
-            Looks at FUSE, dead mounts and processes that hold one, the disk, the clock, the keyring, what the kernel can do, \
-            what makes previews, the desktop's indexers and thumbnailers where something is mounted, services, and the core \
-            that --core names (without it: the data directory), with its database and files folder. Then it asks the configured \
-            servers whether they are there; on a terminal you are asked before, since they see your address. Changes nothing \
-            without --fix. Ends with 1 when something is missing or does not work.
+            Checks FUSE, dead mounts and processes that hold one, the disk, the clock, the keyring, kernel features, \
+            preview programs, the desktop's indexers and thumbnailers on mounts, services, and the core that --core \
+            names (without it: the data directory), with its database and files folder. Then it contacts the \
+            configured servers; on a terminal it asks you before, since they see your address. Changes nothing without \
+            --fix. Ends with 1 if something is missing or does not work.
             """,
         section: CommandSection.other,
         options: [
@@ -25,24 +25,25 @@ enum DoctorCommand {
                     + "simplex-chat:/path."),
             .value(
                 "database", named: "PREFIX", .file,
-                "Its database, without _chat.db; else ~/.simplex/simplex_v1 where it is there."),
-            .value("files-folder", named: "DIR", .folder, "Where the core keeps its files."),
+                "Its database, without _chat.db; by default ~/.simplex/simplex_v1 if it exists."),
+            .value("files-folder", named: "DIR", .folder, "The core's folder of files."),
             .value(
-                "socks-proxy", named: "HOST:PORT", .text, "Ask the relays through this SOCKS5 proxy."),
-            .value("relay", named: "ADDR", .text, repeats: true, "Another relay to ask."),
-            .flag("offline", "Ask no servers."),
-            .flag("yes", "Ask servers without a question."),
-            .flag("fix", "Do what is safe: take away dead mounts."),
+                "socks-proxy", named: "HOST:PORT", .text, "Contact the relays through this SOCKS5 proxy."),
+            .value("relay", named: "ADDR", .text, repeats: true, "Another relay to contact."),
+            .flag("offline", "Contact no servers."),
+            .flag("yes", "Contact servers without asking you."),
+            .flag("fix", "Apply safe remedies: remove dead mounts."),
             .value(
                 "report", named: "FILE", .file,
-                "Write a new file with versions and findings, without names and addresses, to show to others."
+                "Write versions and findings, without names and addresses, to a new file for sharing."
             ),
-            .flag("json", "For programs: one JSON object a line."),
+            .flag("json", "For programs: one JSON object per line."),
         ] + CommonOptions.directory,
         examples: [
-            Example("chatfs doctor", "FUSE, profiles, relays."),
-            Example("chatfs doctor --fix --report report.txt", "Mend what is safe, and write down the rest."),
-            Example("chatfs doctor --core lib:/opt/simplex/libsimplex.so", "The library and its database."),
+            Example("chatfs doctor", "Check FUSE, profiles and relays."),
+            Example("chatfs doctor --fix --report report.txt", "Apply safe remedies and report the rest."),
+            Example(
+                "chatfs doctor --core lib:/opt/simplex/libsimplex.so", "Check a library and its database."),
         ]
     ) { invocation in
         let core = try examination(invocation)
@@ -75,7 +76,7 @@ enum DoctorCommand {
         servers.proxy = try invocation["socks-proxy"].map { text throws(UsageError) in
             try Invocation.proxy(text)
         }
-        // The library and the program tell their relays only with their database open.
+        // The library and the program name their relays only while their database is open.
         let knowsServers = !servers.servers.isEmpty || invocation["core"] == nil
         if knowsServers, await mayAsk(servers, invocation) {
             await add(await servers.findings(hasNetwork: SystemExamination.hasNetwork()))
@@ -92,7 +93,7 @@ enum DoctorCommand {
             return true
         }
         let noun = count == 1 ? "1 server" : "\(count) servers"
-        let question = "Ask \(noun) of your profiles for an answer? They see your address. [y/N] "
+        let question = "Contact \(noun) of your profiles? They see your address. [y/N]  "
         let answer = await ThreadPool.shared.run { Question.line(question) }
         return ["y", "yes"].contains(answer?.lowercased())
     }
@@ -111,7 +112,7 @@ enum DoctorCommand {
             } catch {
                 result.append(finding)
                 result.append(
-                    .failed("this could not be mended: \(sentence(of: error))", naming: finding.names))
+                    .failed("this could not be fixed: \(sentence(of: error))", naming: finding.names))
             }
         }
         return result
@@ -127,7 +128,7 @@ enum DoctorCommand {
                 throw PathError(path, error)
             }
         }
-        Terminal.note("chatfs: read \(path) before you show it to others")
+        Terminal.note("chatfs: read \(path) before you share it")
     }
 
     private static func examination(_ invocation: Invocation) throws -> CoreExamination? {

@@ -7,24 +7,25 @@ import Posix
 /// `chatfs events`: prints the events of a mount as they happen.
 enum EventsCommand {
     static let command = Command(
-        "events", "Show what happens on a mount, or run a program for what arrives.",
+        "events", "Print the events of a mount, or run a program for each arriving file.",
         discussion: """
-            A line for each file that comes, goes or changes its state, until Ctrl-C, until the mount ends, or until \
-            nobody reads them any more. With --verbose it says on standard error when it has begun to listen: nothing that happens later is missed.
+            Prints a line for each file that arrives, vanishes or changes its state, until Ctrl-C, until the mount \
+            ends, or until the reader of the output closes it. With --verbose a line on standard error tells when \
+            listening has begun; later events are not missed.
 
-            With --exec a program is run for every file that arrives, one after the other, without a shell. It finds \
-            in its environment CHATFS_PATH (absolute), CHATFS_NAME, CHATFS_CHAT (the folder), CHATFS_SENDER, \
-            CHATFS_SIZE and CHATFS_TYPE. It decides itself whether to read the file, which receives it. A signal that \
-            ends this command while one runs is passed on to it; after five seconds it is killed.
+            With --exec a program runs for every file that arrives, one after the other, without a shell. Its \
+            environment has CHATFS_PATH (absolute), CHATFS_NAME, CHATFS_CHAT (the folder), CHATFS_SENDER, CHATFS_SIZE \
+            and CHATFS_TYPE. Reading the file receives it. A signal that ends this command is passed on to a running \
+            program, which is killed after five seconds.
             """,
         section: CommandSection.daily,
         arguments: [ProgramConnection.mountpoint],
         options: [
-            .value("exec", named: "PROGRAM", .file, "Run this for every file that arrives."),
+            .value("exec", named: "PROGRAM", .file, "Run this program for every file that arrives."),
             ProgramConnection.json, CommonOptions.mount,
         ],
         examples: [
-            Example("chatfs events --exec ~/bin/print-it", "A script that looks at what arrives.")
+            Example("chatfs events --exec ~/bin/print-it", "Run a script for each arriving file.")
         ],
         waitsForStop: true
     ) { invocation in
@@ -86,7 +87,7 @@ enum EventsCommand {
             case .expiring: "expiring   \(event.item.map { ProgramConnection.line($0) } ?? "")"
             case .coreUnreachable: "offline    \(event.message ?? "")"
             case .coreReachable: "online"
-            case .missed: "missed     More happened than was kept: 'chatfs ls' shows what is there."
+            case .missed: "missed     Some events were dropped: 'chatfs ls' shows the present state."
             }
         return PrintableText.escaping(words)
     }

@@ -8,20 +8,24 @@ import Posix
 /// `chatfs export`: writes all data into one encrypted file.
 enum ExportCommand {
     static let command = Command(
-        "export", "Write everything that is kept into one encrypted file, or files in clear into a folder.",
+        "export", "Export all data into an encrypted archive, or decrypted files into a folder.",
         discussion: """
-            TARGET is a ZIP file with all profiles, chats, messages and files, as they are at one moment; profiles may be \
-            mounted meanwhile. Files in it are encrypted as they are on the disk, and their keys are in databases that \
-            are sealed under the archive's passphrase: without it nobody reads a name or a byte, and nothing brings it \
-            back. What is on relays and not here is not in it.
+            TARGET is a ZIP file with a consistent snapshot of all profiles, chats, messages and files; profiles may \
+            be mounted meanwhile. Its files are encrypted as on the disk, and the databases with their keys are sealed \
+            under the archive's passphrase. If the passphrase is lost, the archive is unreadable. Files that are only \
+            on relays are not included.
 
-            With --chat, only these chats of one profile, as something to read: after 'chatfs import' they have ended.
+            With --chat it contains only these chats of one profile, for reading: after 'chatfs import' they cannot \
+            send or receive.
 
-            With --decrypted TARGET is a folder, for you alone (0700), with the files of one profile in clear, under their             names and with the times of their messages, a folder for each chat, and manifest.json with the SHA-256 of each.             Run again, it gets what is new; what was changed there is left and named. What is not here is named, or             received first with --fetch.
+            With --decrypted TARGET is a private folder (0700) with the decrypted files of one profile. \
+            It has a folder for each chat, files with the names and times of their messages, and manifest.json with \
+            the SHA-256 of each. A repeated export adds new files and reports files that you changed there, without \
+            touching them. Files that are not local are reported, or received first with --fetch.
 
-            With --core the archive is that of SimpleX itself, with all its profiles, and its other programs read it too: \
-            its databases in it are encrypted as they are on the disk. It is written while nothing else has the core, or by \
-            a running program (ws://), which rests meanwhile.
+            With --core the archive has SimpleX's own format, with all its profiles, and other SimpleX programs can \
+            read it. Its databases are encrypted as on the disk. No other program may use the core meanwhile, except a \
+            running program (ws://), which pauses and writes the archive.
             """,
         section: CommandSection.data,
         arguments: [
@@ -31,17 +35,17 @@ enum ExportCommand {
             .value(
                 "chat", named: "NAME", .listed("chats"), repeats: true,
                 "Only this contact, group or chat, by its name or reference."),
-            .flag("decrypted", "Files in clear into a folder, instead of an archive."),
-            .flag("fetch", "With --decrypted: receive what is not here."),
+            .flag("decrypted", "Write decrypted files into a folder instead of an archive."),
+            .flag("fetch", "With --decrypted: receive files that are not local."),
             ArchivePassphrase.option, CommonOptions.profile,
         ] + CommonOptions.directory + OfficialArchive.options,
         examples: [
-            Example("chatfs export ~/chats.zip", "Everything; asks for a passphrase."),
-            Example("chatfs export --chat Bob --profile alice bob.zip", "One chat."),
-            Example("chatfs export --decrypted --fetch ~/chats", "All files, in clear."),
+            Example("chatfs export ~/chats.zip", "Export everything, sealed under a passphrase."),
+            Example("chatfs export --chat Bob --profile alice bob.zip", "Export one chat."),
+            Example("chatfs export --decrypted --fetch ~/chats", "Export all files, decrypted."),
             Example(
                 "chatfs export --core lib:/opt/simplex/libsimplex.so --database ~/.simplex/simplex_v1 ~/simplex.zip",
-                "SimpleX's own archive."),
+                "Write SimpleX's own archive."),
         ],
         waitsForStop: true
     ) { invocation in
@@ -105,7 +109,7 @@ enum ExportCommand {
         guard !missing.isEmpty else { return }
         for file in missing { Terminal.complain("chatfs: \(file.path): \(file.sentence)") }
         Terminal.complain(
-            "chatfs: \(missing.count) file\(missing.count == 1 ? " is" : "s are") not whole in the archive; 'chatfs verify' lists them."
+            "chatfs: \(missing.count) file\(missing.count == 1 ? " is" : "s are") incomplete in the archive; 'chatfs verify' lists them."
         )
         throw ExitCode.failure
     }

@@ -9,22 +9,22 @@ import XFTP
 enum FileDeleteCommand {
     private static let argument = Argument(
         "DESCRIPTION", .file,
-        "The sender's own, snd.xftp.private, or - to read it from standard input; with --profile or --core the "
-            + "number that 'file send' noted.")
+        "The sender's description, snd.xftp.private, or - to read it from standard input; with --profile or --core "
+            + "the number that 'file send' printed.")
 
     static let command = Command(
         "delete", "Delete a sent file from its relays.",
         discussion: """
-            Nobody can receive the file afterwards. What was received stays where it is. What the link of a \
-            large file leads to is deleted too, by link.xftp.private beside snd.xftp.private.
+            The file can no longer be received. Received copies stay. For the link of a large file, link.xftp.private \
+            beside snd.xftp.private deletes the description on the relays too.
             """,
         arguments: [argument], options: CommonOptions.access,
-        examples: [Example("chatfs file delete film.mp4.xftp/snd.xftp.private", "Take the film back.")],
+        examples: [Example("chatfs file delete film.mp4.xftp/snd.xftp.private", "Delete the uploaded film.")],
         waitsForStop: true
     ) { invocation in
         if let access = try ProfileAccess(ifNamedBy: invocation) {
             guard let file = Int64(invocation.argument(argument.name)) else {
-                throw UsageError("--profile and --core take the number that 'file send' noted")
+                throw UsageError("--profile and --core take the number that 'file send' printed")
             }
             _ = try await StandaloneClient(access: access, invocation: invocation)
                 .carryOut(.cancel(file), title: "Deleting")
@@ -33,7 +33,7 @@ enum FileDeleteCommand {
         let description = try await DescriptionArgument.description(from: invocation, argument: argument)
         let link = try await link(beside: invocation.argument(argument.name))
         let client = CommandTransfer.client()
-        try await CommandTransfer.stoppable(invocation, advice: "Some chunks may still be there.") {
+        try await CommandTransfer.stoppable(invocation, advice: "Some chunks may remain on the relays.") {
             try await FileDeletion.run(description, client: client)
             if let link { try await FileDeletion.run(link, client: client) }
         }

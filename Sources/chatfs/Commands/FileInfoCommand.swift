@@ -6,11 +6,12 @@ import XFTP
 /// `chatfs file info`: prints a description without contacting a relay.
 enum FileInfoCommand {
     static let command = Command(
-        "info", "Show what a description or link leads to, without contacting a relay.",
+        "info", "Show facts about a description or link, without contacting a relay.",
         arguments: [DescriptionArgument.argument],
         examples: [
-            Example("chatfs file info rcv1.xftp", "Size and relays of a file."),
-            Example("chatfs file info - < link.txt", "Of a link of ChatFS name, size and expiry too."),
+            Example("chatfs file info rcv1.xftp", "Print the size and relays of a file."),
+            Example(
+                "chatfs file info - < link.txt", "Print name, size and expiry too, for a link of ChatFS."),
         ]
     ) { invocation in
         let link = try await DescriptionArgument.describedLink(from: invocation)

@@ -12,31 +12,32 @@ enum FileReceiveCommand {
     static let command = Command(
         "receive", "Receive a file by its description or link.",
         discussion: """
-            The file appears under its name when it is there whole and right, never before. An interrupted \
-            download continues when the same command is given again. The description stays, and the file stays \
-            on the relays unless you acknowledge it.
+            The file gets its name only after it is complete and verified. Repeating the command continues an \
+            interrupted download. The description stays, and the file stays on the relays unless you acknowledge it.
 
-            Giving this command approves the relays in the description or link: they see your address. If a link leads to \
-            a description on a relay, that description may name others; one inside this machine's own network is contacted \
-            only with --approve RELAY.
+            This command approves the relays in the description or link; they see your address. If a link leads to a \
+            description on a relay, that description may name other relays. A relay inside this machine's own network \
+            needs --approve RELAY.
 
-            With --profile or --core the core of that profile receives it, through its mount when there is one; \
-            --out then names the new file. Ctrl-C ends that and leaves nothing.
+            With --profile or --core the core of that profile receives the file, through the mount if the profile is \
+            mounted. --out then names the new file, and Ctrl-C leaves no partial file.
             """,
         arguments: [DescriptionArgument.argument],
         options: [
             .value(
                 "out", named: "PATH", .file,
-                "Where to put it: a folder, where it gets the name its sender gave it, or the path of a new "
-                    + "file. The current folder when left out."),
+                "The destination: a folder, in which the file gets the name that its sender gave it, or the path of "
+                    + "a new file. Default: the current folder."),
             .flag(
                 "acknowledge",
-                "Acknowledge to the relays that this recipient has the file; it can be fetched once only."),
+                "Acknowledge the file to the relays, which then delete it for this recipient."),
             InwardRelays.option,
         ] + CommonOptions.access,
         examples: [
-            Example("chatfs file receive rcv1.xftp", "Into the current folder."),
-            Example("chatfs file receive - --out film.mp4 < link.txt", "A link that nobody sees."),
+            Example("chatfs file receive rcv1.xftp", "Receive into the current folder."),
+            Example(
+                "chatfs file receive - --out film.mp4 < link.txt",
+                "Keep the link out of the list of processes."),
         ],
         waitsForStop: true
     ) { invocation in
@@ -48,7 +49,7 @@ enum FileReceiveCommand {
         let inward = try InwardRelays(invocation).approving(description)
         let client = CommandTransfer.client(approving: inward)
         let path = try await CommandTransfer.stoppable(
-            invocation, advice: "The same command continues from here."
+            invocation, advice: "Repeat the command to continue."
         ) {
             let direct = try await FileDownload.followRedirect(description, client: client)
             try inward.require(direct)

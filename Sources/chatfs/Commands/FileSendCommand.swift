@@ -10,33 +10,33 @@ import XFTP
 /// `chatfs file send`: uploads a file, writes its descriptions and prints its link.
 enum FileSendCommand {
     static let command = Command(
-        "send", "Send a file to relays and get what its recipients need.",
+        "send", "Upload a file to relays and print its link.",
         discussion: """
-            Writes rcv1.xftp … rcvN.xftp, one for each recipient, and snd.xftp.private, with which the upload \
-            can be deleted, into DIR, and prints a link. The link of a large file leads to a small one on the \
-            relays, which link.xftp.private deletes: 'file delete' takes it along. Anyone with a description or the link can read the \
-            file. Relays keep it for a while only, usually 48 hours.
+            Prints a link and writes descriptions into DIR: rcv1.xftp … rcvN.xftp for the recipients, and \
+            snd.xftp.private, which 'file delete' takes. The link of a large file leads to a small description on the \
+            relays; 'file delete' deletes it too, with link.xftp.private. Anyone with a description or the link can \
+            read the file. Relays keep it for a limited time, usually 48 hours.
 
-            An interrupted upload continues when the same command is given again.
+            Repeating the command continues an interrupted upload.
 
-            With --profile or --core the core of that profile uploads it, through its mount when there is one, to \
-            the relays that are configured there. It prints the link and keeps the rest; 'file delete' takes the \
-            number that is noted. Ctrl-C then takes back what was sent.
+            With --profile or --core the core of that profile uploads the file to the profile's relays, through the \
+            mount if the profile is mounted. The command prints the link and a number for 'file delete', and the core \
+            keeps the descriptions. Ctrl-C then cancels the upload and deletes its chunks.
             """,
         arguments: [Argument("FILE", .file, "The file to send, at most 5 GiB.")],
         options: [
             .value(
                 "relay", named: "ADDR", .text, repeats: true,
-                "An XFTP relay, xftp://FINGERPRINT[:PASSWORD]@HOST[:PORT]. The chunks are spread over several."
+                "An XFTP relay, xftp://FINGERPRINT[:PASSWORD]@HOST[:PORT]. Several relays share the chunks."
             ),
             .value(
                 "recipients", named: "N", .integer(1...1000), default: "1",
-                "How many descriptions to make. Each recipient has IDs and keys of its own."),
-            .value("out", named: "DIR", .folder, "Folder for the descriptions; FILE.xftp when left out."),
+                "Number of descriptions. Each recipient has separate IDs and keys."),
+            .value("out", named: "DIR", .folder, "Folder for the descriptions; default FILE.xftp."),
         ] + CommonOptions.access,
         examples: [
             Example("chatfs file send film.mp4 --relay xftp://…@relay.example", "Send and print a link."),
-            Example("chatfs file send film.mp4 --profile alice", "By alice's relays."),
+            Example("chatfs file send film.mp4 --profile alice", "Use the relays of alice."),
         ],
         waitsForStop: true
     ) { invocation in
@@ -60,7 +60,7 @@ enum FileSendCommand {
         }
         let client = CommandTransfer.client()
         let link = try await CommandTransfer.stoppable(
-            invocation, advice: "The same command continues from here for a day."
+            invocation, advice: "Repeat the command within a day to continue."
         ) {
             let progress = ProgressDisplay("Sending")
             defer { progress.finish() }
@@ -107,7 +107,7 @@ enum FileSendCommand {
             .carryOut(.upload(absolute), title: "Sending")
         if let file = state.file {
             Terminal.note(
-                "Its number is \(file): 'chatfs file delete \(file)' with the same options takes it back.")
+                "Its number is \(file): 'chatfs file delete \(file)' with the same options deletes it.")
         }
         Terminal.print(await link(state.link ?? "", to: absolute))
     }

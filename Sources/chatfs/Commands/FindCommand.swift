@@ -8,21 +8,21 @@ enum FindCommand {
     static let command = Command(
         "find", "Find files of a mount by name, state, sender or size, and messages by their words.",
         discussion: """
-            Prints their paths, one a line. PATTERN is a name in which * stands for any characters, ? for one and \
-            [a-z] for one of several; capitals do not matter. Without any of these it is looked for anywhere in \
-            the name. Nothing is received by looking.
+            Prints their paths, one per line. In PATTERN, * stands for any characters, ? for one and [a-z] for one of \
+            several; upper and lower case are equal. A PATTERN without these matches any part of the name. The search \
+            receives no files.
 
-            With --text it prints messages and captions with these words instead, a line each, with chat, time and author. \
-            Chats of an official core have no texts to search.
+            With --text it prints messages and captions with these words instead, one per line, with chat, time and \
+            author. Chats of an official core have no texts to search.
             """,
         section: CommandSection.daily,
-        arguments: [Argument("PATTERN", .text, count: .optional, "Of the name; all files when left out.")],
+        arguments: [Argument("PATTERN", .text, count: .optional, "Pattern of the name; default all files.")],
         options: [
             .value(
                 "in", named: "PATH", .folder,
-                "The folder of a chat, or a mountpoint; else all of the only mount."),
+                "The folder of a chat, or a mountpoint; by default the only mount."),
             ProgramConnection.states,
-            .value("from", named: "NAME", .text, "Only what this person sent."),
+            .value("from", named: "NAME", .text, "Only files or messages from this sender."),
             .value(
                 "text", named: "WORDS", .text,
                 "Messages and captions with all of these words instead of files."),
@@ -32,9 +32,10 @@ enum FindCommand {
             ProgramConnection.json, CommonOptions.mount,
         ],
         examples: [
-            Example("chatfs find '*.pdf' --from Alice", "All PDF files that Alice sent."),
-            Example("chatfs find --text 'train tickets'", "What was written about them, in all chats."),
-            Example("chatfs find --state remote --larger 100mb", "Large files that were not received yet."),
+            Example("chatfs find '*.pdf' --from Alice", "Find all PDF files from Alice."),
+            Example("chatfs find --text 'train tickets'", "Find messages about them in all chats."),
+            Example(
+                "chatfs find --state remote --larger 100mb", "Find large files that are not received yet."),
         ]
     ) { invocation in
         let search = Search(invocation)
@@ -66,10 +67,10 @@ enum FindCommand {
     private static func sender(_ invocation: Invocation) throws(UsageError) -> String? {
         let others = ["state", "larger", "smaller"].filter { !invocation.all($0).isEmpty }
         if let first = others.first ?? (invocation.has("print0") ? "print0" : nil) {
-            throw UsageError("--\(first) is about files, --text about messages")
+            throw UsageError("--\(first) applies to files, --text to messages")
         }
         if invocation.optionalArgument("PATTERN") != nil {
-            throw UsageError("PATTERN is about files: name either it or --text")
+            throw UsageError("PATTERN applies to files, --text to messages: give only one")
         }
         return invocation["from"]
     }

@@ -13,10 +13,10 @@ enum GroupCommand {
         "create", "Make a group of two or more profiles; the first is its owner.",
         arguments: [
             Argument("NAME", .text, "The name of the group."),
-            Argument("MEMBER", .text, count: .oneOrMore, "The profiles in it, the owner first."),
+            Argument("MEMBER", .text, count: .oneOrMore, "The profiles of the group, the owner first."),
         ],
         options: CommonOptions.directory,
-        examples: [Example("chatfs group create 'Book club' alice bob carol", "A group of three.")]
+        examples: [Example("chatfs group create 'Book club' alice bob carol", "Make a group of three.")]
     ) { invocation in
         let directory = try await invocation.dataDirectory()
         let (name, members) = (invocation.argument("NAME"), invocation.allArguments("MEMBER"))

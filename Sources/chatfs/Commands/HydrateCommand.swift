@@ -3,14 +3,14 @@ import CommandLineKit
 /// `chatfs hydrate`: receives files completely.
 enum HydrateCommand {
     static let command = Command(
-        "hydrate", "Receive files to their end and wait for it.",
+        "hydrate", "Receive files completely and wait for the end.",
         discussion: """
-            What is only offered is downloaded, checked as a whole and kept encrypted in the data folder; what is \
-            kept already is checked. Then reading it needs no network.
+            Downloads offered files, verifies them and keeps them encrypted in the data folder. Verifies files that \
+            are already there. Afterwards reading needs no network.
             """,
         section: CommandSection.daily,
         arguments: [CacheClient.paths],
-        examples: [Example("chatfs hydrate ~/Chats/Alice", "Everything that Alice has sent.")]
+        examples: [Example("chatfs hydrate ~/Chats/Alice", "Receive all files from Alice.")]
     ) { invocation in
         try await CacheClient.ask(
             .hydrate, invocation.allArguments("PATH"), verb: "Receiving", past: "received")

@@ -8,28 +8,28 @@ import Posix
 /// `chatfs import`: creates a data directory from an archive.
 enum ImportCommand {
     static let command = Command(
-        "import", "Make a data directory of an archive.",
+        "import", "Create a data directory from an archive.",
         discussion: """
-            ARCHIVE was written by 'chatfs export'. The place of the data directory must be free: missing, or an empty \
-            folder. An import that was interrupted continues where it was when the same command is given again; what is \
-            there of it lies in a folder of the same name with '.importing' behind it, which can be deleted.
+            'chatfs export' writes ARCHIVE. The data directory must be missing or empty. Repeating the command \
+            continues an interrupted import; its partial data is in a folder of the same name with '.importing' \
+            appended, which can be deleted.
 
-            The databases stay encrypted, and the archive's passphrase unlocks them from then on; with --no-encryption \
-            they are in clear. Files that are damaged in the archive are named at the end, and the others are taken over.
+            The databases stay encrypted, and from then on the archive's passphrase unlocks them; with --no-encryption \
+            they are in clear. Damaged files in the archive are listed at the end, and all others are imported.
 
-            With --core the archive is one of SimpleX itself, written by it or by 'chatfs export --core', and the place of \
-            its databases (--database) must be free. The program or app that it comes from must not be used any more: a \
-            profile that is used in two places loses messages in both.
+            With --core the archive has SimpleX's own format, from a SimpleX program or 'chatfs export --core', and no \
+            databases may exist at --database. Stop using the program or app that the archive comes from: a profile \
+            that is used in two places loses messages in both.
             """,
         section: CommandSection.data,
         arguments: [Argument("ARCHIVE", .file, "The archive.")],
         options: [
-            .flag("no-encryption", "Leave the databases in clear, with the keys of all files in them."),
+            .flag("no-encryption", "Store the databases, with the keys of all files, unencrypted."),
             ArchivePassphrase.option, CommonOptions.data,
         ] + OfficialArchive.options,
         examples: [
-            Example("chatfs import ~/chats.zip", "Into the usual place."),
-            Example("chatfs import bob.zip --data ~/bob", "To look into beside one's own."),
+            Example("chatfs import ~/chats.zip", "Import into the default data directory."),
+            Example("chatfs import bob.zip --data ~/bob", "Read an archive beside your own data."),
         ],
         waitsForStop: true
     ) { invocation in
@@ -59,7 +59,7 @@ enum ImportCommand {
         guard !failures.isEmpty else { return }
         for failure in failures { Terminal.complain("chatfs: \(failure.name): \(failure.sentence)") }
         Terminal.complain(
-            "chatfs: \(failures.count) file\(failures.count == 1 ? "" : "s") could not be taken over; 'chatfs verify' lists them."
+            "chatfs: \(failures.count) file\(failures.count == 1 ? "" : "s") could not be imported; 'chatfs verify' lists them."
         )
         throw ExitCode.failure
     }

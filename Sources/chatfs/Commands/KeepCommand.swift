@@ -10,38 +10,39 @@ import Posix
 /// `chatfs keep`: rules for receiving files before relays drop them.
 enum KeepCommand {
     static let command = Command(
-        "keep", "Choose what is received before it is gone from the relays.",
+        "keep", "Choose files to receive before relays delete them.",
         discussion: """
-            Relays drop files after 48 hours. What you open is received; of the rest, what these rules say. A mount \
-            receives it behind what you read, and keeps it encrypted, like everything that was received. What is on \
-            relays that you did not approve is not fetched, and nothing is over a connection that NetworkManager calls \
-            metered, unless a rule says so. Twelve hours before a file goes that is not here, programs are notified \
-            ('chatfs events').
+            Relays delete files after 48 hours. Opening a file receives it; these rules select other files. A mount \
+            receives them with lower priority than reads, and keeps them encrypted, like all received files. It skips \
+            files on relays that you did not approve, and pauses on connections that NetworkManager calls metered, \
+            unless a rule allows them. Twelve hours before relays delete a file that is not local, programs are \
+            notified ('chatfs events').
             """,
         section: CommandSection.daily,
         subcommands: [
             Command(
                 "show", "Print the rules.",
-                discussion: "One for all chats, then those of chats that have something of their own.",
+                discussion: "Prints the rule for all chats, then those of chats with rules of their own.",
                 options: [chat, json] + CommonOptions.access,
-                examples: [Example("chatfs keep show --chat Bob", "What holds for Bob.")]
+                examples: [Example("chatfs keep show --chat Bob", "Print the rule for Bob.")]
             ) { invocation in
                 try await carryOut(KeepRequest(.show, chat: invocation["chat"]), invocation)
             },
             Command(
                 "set", "Change the rules.",
                 discussion: """
-                    Without --chat, for all chats that have nothing of their own; what is not named stays as it is. A \
-                    mount acts on it at once.
+                    Without --chat the rule applies to all chats without a rule of their own. Options that you do not \
+                    give keep their value. A mount applies the change at once.
                     """,
                 options: [chat] + rules + [
-                    .flag("reset", "Forget all that was said before, of the chat or of all chats."), json,
+                    .flag("reset", "Reset the rule of the chat, or of all chats, to the default."), json,
                 ] + CommonOptions.access,
                 examples: [
-                    Example("chatfs keep set --what media --max-size 50mb", "Pictures and shorter videos."),
-                    Example("chatfs keep set --chat Family --what all", "Everything of one group."),
-                    Example("chatfs keep set --auto-receive no", "Nothing is received unless you read it."),
-                    Example("chatfs keep set --chat Family --reset", "As all chats again."),
+                    Example(
+                        "chatfs keep set --what media --max-size 50mb", "Keep pictures and shorter videos."),
+                    Example("chatfs keep set --chat Family --what all", "Keep all files of one group."),
+                    Example("chatfs keep set --auto-receive no", "Receive files only when you read them."),
+                    Example("chatfs keep set --chat Family --reset", "Use the rule for all chats again."),
                 ]
             ) { invocation in try await carryOut(try change(invocation), invocation) },
         ])
@@ -51,23 +52,23 @@ enum KeepCommand {
         .value(
             "what", named: "KINDS", .choice(KeepRule.Kinds.allCases.map(\.rawValue)),
             "never (the default), media (pictures, videos, voice messages), all."),
-        .value("max-size", named: "SIZE", .byteCount, "Larger files are left; else 1gb."),
+        .value("max-size", named: "SIZE", .byteCount, "Skip larger files; default 1gb."),
         .value(
             "min-free", named: "SIZE", .byteCount,
-            "What stays free on the disk of the data; else 1gb."),
+            "Free space to leave on the disk of the data; default 1gb."),
         .value(
             "metered", named: "YES|NO", .choice(["yes", "no"]),
-            "Whether connections that are paid by volume are used; else no."),
+            "Whether to use metered connections; default no."),
         .value(
             "when", named: "MOMENT", .choice(KeepRule.Moment.allCases.map(\.rawValue)),
             "arrival (the default), or expiring: in the last 24 hours."),
         .value(
             "auto-receive", named: "YES|NO", .choice(["yes", "no"]),
-            "Whether small pictures, videos and voice messages are received at arrival, as in the SimpleX "
-                + "apps; else yes."),
+            "Whether to receive small pictures, videos and voice messages at arrival, as the SimpleX "
+                + "apps do; default yes."),
     ]
 
-    private static let json = Option.flag("json", "Print the rules as JSON, a line each.")
+    private static let json = Option.flag("json", "Print the rules as JSON, one per line.")
 
     private static let chat = Option.value(
         "chat", named: "CHAT", .listed("chats"), "A contact, group or chat, by its name or reference.")
@@ -86,12 +87,12 @@ enum KeepCommand {
             request.keep = .reset
         } else if isEmpty {
             throw UsageError(
-                "name what to change: --what, --max-size, --min-free, --metered, --when, --auto-receive or --reset"
+                "nothing to change: give --what, --max-size, --min-free, --metered, --when, --auto-receive or --reset"
             )
         }
         // SQLite's range of integers.
         for case let size? in [request.largest, request.minimumFree] where size > UInt64(Int64.max) {
-            throw UsageError("this is more than any disk has")
+            throw UsageError("the size is out of range")
         }
         return request
     }
@@ -116,7 +117,7 @@ enum KeepCommand {
         }
     }
 
-    /// Changes rules of the data directory without a core; a mount is told to follow them.
+    /// Changes rules of the data directory without a core, and tells a mount to reread them.
     private static func ownRules(
         _ request: KeepRequest, _ settings: CoreSettings
     ) async throws -> [KeepAnswer.Rule] {

@@ -13,29 +13,29 @@ enum KeyCommand {
     static let command = Command(
         "key", "Encrypt the data directory, and change how it is unlocked.",
         discussion: """
-            All databases of the data directory are encrypted with one random key, which lies there wrapped once for \
-            each way to unlock: a passphrase, a recovery code, a key in the keyring of the desktop, or one of 32 bytes \
-            that --key-fd gives. Changing a way rewrites nothing else. The last way cannot be removed; if all \
-            of them are lost, the data is lost.
+            One random key encrypts all databases of the data directory. It is stored wrapped once for each way to \
+            unlock: a passphrase, a recovery code, a key in the desktop keyring, or a key of 32 bytes for --key-fd. \
+            Changing one way leaves the others and the databases unchanged. The last way cannot be removed; if all of \
+            them are lost, the data is lost.
 
-            Every command that needs the data unlocks it by what it is given (--passphrase-fd, --key-fd, \
-            --recovery-code-fd), else by a credential of systemd (chatfs.key or chatfs.passphrase in \
-            $CREDENTIALS_DIRECTORY), else by the keyring, else it asks for the passphrase on the terminal.
+            Commands unlock the data with a given secret (--passphrase-fd, --key-fd, --recovery-code-fd), else with a \
+            systemd credential (chatfs.key or chatfs.passphrase in $CREDENTIALS_DIRECTORY), else with the keyring, \
+            else they ask for the passphrase on the terminal.
 
-            A data directory that is made now is encrypted; 'chatfs key set' encrypts an older one.
+            A new data directory is encrypted; 'chatfs key set' encrypts an older one.
 
-            With --core, status, set, change and test are about the database of an official core, which has one \
-            passphrase and nothing else. Only its library (lib:) changes it.
+            With --core, status, set, change and test apply to the database of an official core, which has one \
+            passphrase and no other way. Only its library (lib:) can change the passphrase.
             """,
         section: CommandSection.chats,
         subcommands: [status, set, change, test, remember, forget, recovery])
 
     private static let relayFolder = Option.value(
-        "relay-dir", named: "DIR", .folder, "Of the relay in this folder, instead of the data directory.")
+        "relay-dir", named: "DIR", .folder, "Use the relay in this folder instead of the data directory.")
 
     private static let newPassphrase = Option.value(
         "new-passphrase-fd", named: "N", .text,
-        "Read the new passphrase from this file descriptor; else it is asked for, twice.")
+        "Read the new passphrase from this file descriptor instead of asking for it twice.")
 
     private static let common = [relayFolder] + CommonOptions.directory
 
@@ -44,7 +44,7 @@ enum KeyCommand {
     private static let status = Command(
         "status", "Show whether the data is encrypted, and the ways to unlock it.",
         options: [.flag("json", "For programs."), relayFolder, CommonOptions.data] + official,
-        examples: [Example("chatfs key status", "Which ways there are, and since when.")]
+        examples: [Example("chatfs key status", "List the ways to unlock and their dates.")]
     ) { invocation in
         let isForPrograms = invocation.has("json")
         if let official = try OfficialKey(invocation) {
@@ -59,15 +59,15 @@ enum KeyCommand {
     }
 
     private static let set = Command(
-        "set", "Add a passphrase; first encrypt data that is not encrypted.",
+        "set", "Add a passphrase, and encrypt unencrypted data.",
         discussion: """
-            Encrypting copies every database, checks the copies, puts them in place, and overwrites and removes what \
-            was in clear, as far as the disk allows: a flash drive or a filesystem with snapshots may keep old blocks. \
-            It needs space for a second copy of the databases, and nobody else may use the data meanwhile. If it is \
-            interrupted, the next command finishes it or leaves all as it was.
+            Encrypting copies every database, checks the copies, puts them in place, and overwrites and deletes the \
+            originals. A flash drive or a filesystem with snapshots may keep old blocks. It needs space for a second \
+            copy of the databases, and no other process may use the data meanwhile. After an interruption the next \
+            command finishes the encryption or restores the old state.
             """,
         options: [newPassphrase] + common + official,
-        examples: [Example("chatfs key set", "Asks for the new passphrase.")]
+        examples: [Example("chatfs key set", "Ask for a new passphrase.")]
     ) { invocation in
         if let official = try OfficialKey(invocation) {
             return try await official.set(newPassphrase(from: invocation), isChange: false)
@@ -89,23 +89,23 @@ enum KeyCommand {
         }
         Terminal.note(
             isNew
-                ? "chatfs: the data is encrypted now; 'chatfs key recovery' prints a code for the day that the "
+                ? "chatfs: the data is encrypted now; 'chatfs key recovery' prints a code in case the "
                     + "passphrase is forgotten"
-                : "chatfs: the passphrase unlocks the data from now on")
+                : "chatfs: the passphrase now unlocks the data")
     }
 
     private static let change = Command(
-        "change", "Put a new passphrase in place of the old one.",
+        "change", "Replace the passphrase.",
         discussion:
-            "The old one is asked for, or another way given: the recovery code, when it is forgotten.",
+            "Asks for the old passphrase, unless you give another way to unlock, such as the recovery code.",
         options: [
             newPassphrase,
             .flag(
-                "forgotten", "Ask for the recovery code on the terminal, in place of the old passphrase."),
+                "forgotten", "Ask for the recovery code on the terminal instead of the old passphrase."),
         ] + common + official,
         examples: [
-            Example("chatfs key change", "Asks for the old one, and twice for the new one."),
-            Example("chatfs key change --forgotten", "Asks for the recovery code instead."),
+            Example("chatfs key change", "Ask for the old passphrase, and twice for the new one."),
+            Example("chatfs key change --forgotten", "Ask for the recovery code instead."),
         ]
     ) { invocation in
         if let official = try OfficialKey(invocation) {
@@ -129,9 +129,9 @@ enum KeyCommand {
 
     private static let test = Command(
         "test", "Check whether a passphrase, key or code unlocks the data.",
-        discussion: "Ends with 0 when it does, with 1 when it does not. Changes nothing.",
+        discussion: "Ends with 0 if it does, else with 1. Changes nothing.",
         options: common + official,
-        examples: [Example("chatfs key test", "Whether the data can be unlocked here as things are.")]
+        examples: [Example("chatfs key test", "Test whether the data can be unlocked now.")]
     ) { invocation in
         if let official = try OfficialKey(invocation) { return try await official.test() }
         let target = try KeyTarget(invocation)
@@ -145,7 +145,7 @@ enum KeyCommand {
 
     private static let remember = Command(
         "remember", "Store a key in the desktop keyring, so that it unlocks the data.", options: common,
-        examples: [Example("chatfs key remember", "No passphrase is asked for after the next login.")]
+        examples: [Example("chatfs key remember", "Unlock with the next login, without a passphrase.")]
     ) { invocation in
         let target = try KeyTarget(invocation)
         try await ThreadPool.shared.run {
@@ -157,7 +157,7 @@ enum KeyCommand {
     private static let forget = Command(
         "forget", "Remove the key from the desktop keyring.",
         options: [relayFolder, CommonOptions.data],
-        examples: [Example("chatfs key forget", "The passphrase is asked for from now on.")]
+        examples: [Example("chatfs key forget", "Ask for the passphrase from now on.")]
     ) { invocation in
         let folder = try KeyTarget.folder(invocation)
         let problem = try await ThreadPool.shared.run {
@@ -165,19 +165,20 @@ enum KeyCommand {
         }
         if let problem {
             Terminal.complain(
-                "chatfs: its key opens nothing any more, but is still in there: \(problem.sentence)")
+                "chatfs: the key in the keyring no longer unlocks the data, but could not be deleted: \(problem.sentence)"
+            )
         }
     }
 
     private static let recovery = Command(
-        "recovery", "Print a recovery code, once; an earlier one opens nothing any more.",
+        "recovery", "Print a new recovery code, once, and revoke an earlier one.",
         discussion: """
-            Six groups of letters and digits, the last four characters of which tell a mistyped one. Write them down \
-            and keep them away from this machine: with them and the disk anyone can read the data. They are read again with \
-            --recovery-code-fd, in capital or small letters, with or without the dashes.
+            The code has six groups of letters and digits; its last four characters are a checksum against typing \
+            errors. Write it down and keep it away from this machine: with it and the disk anyone can read the data. \
+            --recovery-code-fd takes it in upper or lower case, with or without the dashes.
             """,
         options: common,
-        examples: [Example("chatfs key recovery", "A line to write down.")]
+        examples: [Example("chatfs key recovery", "Print a code to write down.")]
     ) { invocation in
         let target = try KeyTarget(invocation)
         try await ThreadPool.shared.run {
@@ -189,7 +190,7 @@ enum KeyCommand {
 
     private static func recoveryCode(beside given: UnlockingSecret?) async throws -> UnlockingSecret {
         guard given == nil else {
-            throw UsageError("--forgotten asks for the recovery code: nothing else unlocks then")
+            throw UsageError("--forgotten asks for the recovery code: give no other secret")
         }
         guard Question.isPossible else {
             throw UsageError("there is no terminal to ask for the recovery code: give --recovery-code-fd")

@@ -2,7 +2,7 @@ import Base
 import KeySlots
 import Unlocking
 
-/// What `chatfs key status` says of a folder: never a secret.
+/// The output of `chatfs key status` for a folder, without secrets.
 struct KeyStatus {
     private let path: String
     private let condition: KeyedFolder.Condition
@@ -17,7 +17,7 @@ struct KeyStatus {
 
     var lines: [String] {
         switch condition {
-        case .new: ["\(path): nothing is kept there yet; it will be encrypted"]
+        case .new: ["\(path): no data yet; a new data directory is encrypted"]
         case .plain: ["\(path): not encrypted; 'chatfs key set' encrypts it"]
         case .encrypted:
             ["\(path): encrypted; unlocked by"]
@@ -57,7 +57,7 @@ struct KeyStatus {
         switch kind {
         case .passphrase: "a passphrase"
         case .recoveryCode: "a recovery code"
-        case .key: "a key that is kept elsewhere (--key-fd, a credential)"
+        case .key: "an external key (--key-fd, a credential)"
         case .keyring: "the keyring"
         }
     }

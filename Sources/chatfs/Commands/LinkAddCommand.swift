@@ -6,15 +6,14 @@ import Posix
 /// `chatfs link add`: creates a placeholder for a link's file.
 enum LinkAddCommand {
     static let command = Command(
-        "add", "Add the file of a link to the folder Links; it is received when it is read.",
+        "add", "Add the file of a link to the folder Links; reading it there receives it.",
         discussion: """
             LINK is a simplex:/file# link, the same under https://simplex.chat, or a web link of a relay. Links of \
-            ChatFS say the name and the size of their file. Where a link does not, or leads to a description that \
-            lies on a relay, this command fetches that: the description, and the first chunk for the name. It asks \
-            only relays that you configured or approved, or approve with --approve; looking at the folder later \
-            fetches nothing.
+            ChatFS contain the name and the size of their file. For other links this command fetches the description \
+            from a relay, if needed, and the first chunk for the name. It contacts only relays that you configured or \
+            approved, or approve with --approve. Listing the folder later fetches nothing.
 
-            Prints the name of the file. The same link again changes nothing.
+            Prints the name of the file. Adding a link again changes nothing.
             """,
         arguments: [
             Argument(
@@ -22,15 +21,15 @@ enum LinkAddCommand {
                 "The link, or - to read it from standard input, which keeps it out of the list of processes.")
         ],
         options: [
-            .value("name", named: "NAME", .text, "Another name than the sender's."),
+            .value("name", named: "NAME", .text, "Replaces the sender's name of the file."),
             .flag(
                 "approve",
-                "Let files be received from the relays of this link: they see your network address. Those inside "
+                "Approve the relays of this link, which see your network address. Relays inside "
                     + "your own network need 'chatfs approve'."),
         ] + CommonOptions.access,
         examples: [
-            Example("chatfs link add - < link.txt", "A link that nobody sees."),
-            Example("chatfs link add 'https://relay.example/#…' --approve", "From a relay not used before."),
+            Example("chatfs link add - < link.txt", "Keep the link out of the list of processes."),
+            Example("chatfs link add 'https://relay.example/#…' --approve", "Also approve its relay."),
         ]
     ) { invocation in
         let link = try await DescriptionArgument.link(from: invocation)

@@ -3,11 +3,11 @@ import CommandLineKit
 /// `chatfs link`: the folder of links.
 enum LinkCommand {
     static let command = Command(
-        "link", "Files that links lead to: add, list, copy and remove links.",
+        "link", "Add, list, copy and remove links to files.",
         discussion: """
-            A file that is copied into the folder Links of a mount is uploaded and gets a link. Anyone with the link \
-            can get the file, for as long as relays keep it, usually 48 hours. What 'add' adds appears there as a file \
-            that is received when it is read. 'chatfs link FILE' prints the link of a file there.
+            A file that you copy into the folder Links of a mount is uploaded and gets a link. Anyone with the link \
+            can get the file while relays keep it, usually 48 hours. 'add' shows the file of a given link in the \
+            folder; reading the file receives it. 'chatfs link FILE' prints the link of a file there.
             """,
         section: CommandSection.chats,
         subcommands: [

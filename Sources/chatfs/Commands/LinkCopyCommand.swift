@@ -9,14 +9,14 @@ enum LinkCopyCommand {
     static let command = Command(
         "copy", "Print the link of a file in the folder Links, or copy it to the clipboard.",
         discussion: """
-            Anyone with the link can get the file. With --clipboard it goes to wl-copy, xclip or xsel, whichever is \
-            installed and fits the session, through its standard input: no list of processes shows it.
+            Anyone with the link can get the file. --clipboard runs wl-copy, xclip or xsel, depending on the session, \
+            and passes the link through its standard input, so that no list of processes shows it.
             """,
         arguments: [LinkClient.entry],
         options: [.flag("clipboard", "Copy the link to the clipboard instead of printing it.")]
             + CommonOptions.access,
         examples: [
-            Example("chatfs link copy ~/Chats/Links/film.mp4 --clipboard", "To be pasted somewhere else.")
+            Example("chatfs link copy ~/Chats/Links/film.mp4 --clipboard", "Copy the link for pasting.")
         ]
     ) { invocation in
         let link = try await link(of: invocation.argument(LinkClient.entry.name), invocation)
@@ -24,7 +24,7 @@ enum LinkCopyCommand {
     }
 
     private static func link(of entry: String, _ invocation: Invocation) async throws -> String {
-        let missing = Refusal("\(entry): This file has no link: it is still being sent, or was taken back.")
+        let missing = Refusal("\(entry): This file has no link: its upload is not finished or was cancelled.")
         if entry.utf8.contains(UInt8(ascii: "/")) {
             let link = try await ThreadPool.shared.run { () throws(PathError) in
                 try naming(entry) { () throws(SystemError) in
@@ -49,7 +49,9 @@ enum LinkCopyCommand {
         let parts = String(cString: resolved).pathNames
         guard try ExtendedAttribute.text("user.chatfs.state", of: path) != nil, parts.count >= 2,
             parts[parts.count - 2] == "Links"
-        else { throw SystemError(code: EPERM, operation: "take what is not in the folder Links of a mount") }
+        else {
+            throw SystemError(code: EPERM, operation: "use a file outside of the folder Links of a mount")
+        }
     }
 }
 

@@ -7,7 +7,7 @@ enum LinkListCommand {
     static let command = Command(
         "list", "List the files of the folder Links, without their links.",
         options: [ProgramConnection.json] + CommonOptions.access,
-        examples: [Example("chatfs link list", "Names, sizes, and until when relays keep the files.")]
+        examples: [Example("chatfs link list", "Print names, sizes and expiry dates.")]
     ) { invocation in
         let isForPrograms = invocation.has("json")
         let now = SystemWallClock().now()
@@ -35,7 +35,7 @@ enum LinkListCommand {
         case .uploading: "no link yet"
         case .uploaded: "uploaded"
         case .failed: "failed"
-        case .cancelled: "taken back"
+        case .cancelled: "cancelled"
         case .added: "added"
         case .lost: "lost"
         case nil: link.isAdded ? "added" : link.hasLink ? "uploaded" : "no link yet"

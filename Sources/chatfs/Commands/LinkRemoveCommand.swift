@@ -9,15 +9,15 @@ enum LinkRemoveCommand {
     static let command = Command(
         "remove", "Remove files from the folder Links.",
         discussion: """
-            Of what you uploaded the relays delete the chunks, and the link leads nowhere any more; copies that \
-            others have stay. A link that you added is only forgotten, with the file that was received. Removing the file in \
-            the mounted folder does the same.
+            For your own upload, the relays delete the chunks and the link becomes invalid; copies of others stay. For \
+            an added link, the link and the received file are deleted here only. Removing the file in the mounted \
+            folder does the same.
             """,
         arguments: [
             Argument(LinkClient.entry.name, .file, count: .oneOrMore, LinkClient.entry.help)
         ],
         options: CommonOptions.access,
-        examples: [Example("chatfs link remove ~/Chats/Links/film.mp4", "The link leads nowhere any more.")]
+        examples: [Example("chatfs link remove ~/Chats/Links/film.mp4", "Delete the upload and its link.")]
     ) { invocation in
         for entry in invocation.allArguments(LinkClient.entry.name) {
             if entry.utf8.contains(UInt8(ascii: "/")) {

@@ -6,24 +6,24 @@ import Posix
 /// `chatfs ls`: lists files with their states.
 enum ListCommand {
     static let command = Command(
-        "ls", "List files of a mount and where they stand.",
+        "ls", "List files of a mount with their states.",
         discussion: """
-            State, size, time and path of each. Unlike ls(1) it does not ask the kernel, which then keeps nothing \
-            of it, and it can choose by state.
+            Prints state, size, time and path of each file. Unlike ls(1) it does not fill the kernel's caches, and it \
+            can select by state.
             """,
         section: CommandSection.daily,
         arguments: [
             Argument(
                 "PATH", .file, count: .optional,
-                "A file, the folder of a chat, or a mountpoint; not needed when there is only one mount.")
+                "A file, the folder of a chat, or a mountpoint; not needed if there is only one mount.")
         ],
         options: [
             ProgramConnection.states, ProgramConnection.json, CommonOptions.mount,
-            .flag("hash", "With the SHA-256 of each file that is here; reads it the first time."),
+            .flag("hash", "Print the SHA-256 of each local file; the first time this reads the whole file."),
         ],
         examples: [
-            Example("chatfs ls ~/Chats/Alice", "What is in one chat."),
-            Example("chatfs ls --state failed --state unsure", "What could not be sent or received."),
+            Example("chatfs ls ~/Chats/Alice", "List the files of one chat."),
+            Example("chatfs ls --state failed --state unsure", "List failed transfers."),
         ]
     ) { invocation in
         let (path, isForPrograms) = (invocation.optionalArgument("PATH"), invocation.has("json"))

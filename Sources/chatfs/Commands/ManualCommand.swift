@@ -7,7 +7,7 @@ import Posix
 enum ManualCommand {
     static let command = Command(
         "manual", "Print the manual page in the format of man(1).", section: CommandSection.other,
-        options: [folder], examples: [Example("chatfs manual | man -l -", "Read it.")]
+        options: [folder], examples: [Example("chatfs manual | man -l -", "Read the manual.")]
     ) { invocation in
         guard let path = invocation["folder"] else {
             let page = ManualPage.text(
@@ -25,7 +25,7 @@ enum ManualCommand {
 
     private static let folder = Option.value(
         "folder", named: "DIR", .folder,
-        "Write an overview and a page for each command into this folder, as packages have them.")
+        "Write an overview and a page for each command into this folder, for packages.")
 
     /// Returns the packages' pages by file name.
     static func pages(of program: Command) -> [(name: String, page: String)] {

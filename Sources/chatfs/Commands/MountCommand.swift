@@ -12,36 +12,37 @@ enum MountCommand {
     static let command = Command.beginningAlone(
         "mount", "Show the chats of a profile as folders.",
         discussion: """
-            Prints one line when the folder is ready (with --background nothing) and stays until 'chatfs unmount', SIGINT (Ctrl-C), \
-            SIGTERM or SIGHUP: what was copied in is queued, downloads stop, and the decrypted cache is \
-            removed.
+            Prints one line when the folder is ready (none with --background) and runs until 'chatfs unmount', SIGINT \
+            (Ctrl-C), SIGTERM or SIGHUP. It then queues files that were copied in, stops downloads and deletes the \
+            decrypted cache.
 
-            A file copied into a chat's folder is sent when it was closed and nobody opened it again for \
-            the quiet time.
+            A file copied into a chat's folder is sent once it has been closed for the quiet time without being opened \
+            again.
             """,
         section: CommandSection.daily,
         arguments: [
             Argument(
                 "MOUNTPOINT", .folder, count: .optional,
-                "An empty folder; made when it is missing. Or the name of a mount of the configuration, which is not needed "
-                    + "when it has only one.")
+                "An empty folder, created if it is missing, or the name of a mount of the configuration. Not needed if "
+                    + "the configuration has only one mount.")
         ],
         options: [
             CommonOptions.profile,
             .value(
                 "cache-dir", named: "DIR", .folder,
-                "Where decrypted blocks lie; else ${XDG_CACHE_HOME:-~/.cache}/chatfs."),
+                "Folder for decrypted blocks; default ${XDG_CACHE_HOME:-~/.cache}/chatfs."),
             .value(
                 "cache", named: "MODE", .choice(CacheMode.allCases.map(\.rawValue)),
                 default: CacheMode.sealed.rawValue,
-                "How they lie there: sealed with a key that is only in memory, plain, or only in memory."),
+                "How to store them: sealed with a key that exists only in memory, plain, or only in memory."),
             .value(
                 "cache-size", named: "LIMIT", .byteCount,
-                "Most bytes of them; what was used longest ago goes first, never what is open or pinned. Default: no limit, "
-                    + "and 64 MiB with --cache memory."),
+                "Maximum size of the cache. The least recently used files are evicted first, open and pinned files never. "
+                    + "Default: no limit, and 64 MiB with --cache memory."),
             .value(
                 "cache-min-free", named: "BYTES", .byteCount, default: "256mb",
-                "What they leave free on their disk; what then does not fit stays in memory for a while."),
+                "Free space to leave on the disk of the cache; blocks that do not fit stay in memory for a short time."
+            ),
             .flag(
                 "no-finish",
                 "Do not complete files that were only partly read. By default, reading more than the first chunk "
@@ -52,86 +53,88 @@ enum MountCommand {
             PhoneOptions.receiveLimit,
             .value(
                 "socks-proxy", named: "HOST:PORT", .text,
-                "With --core: fetch chunks through this SOCKS5 proxy, as the core itself may do."),
+                "With --core: fetch chunks through this SOCKS5 proxy."),
             .value(
                 "mark-read", named: "WHEN", .choice(MountSettings.MarkRead.allCases.map(\.rawValue)),
-                "With --core: on-open marks the message of a file that is opened as read, which starts the time of a "
-                    + "disappearing one; or never. Default: on-open, with a phone never."),
+                "With --core: on-open marks the message of an opened file as read, which starts the timer of a "
+                    + "disappearing message; or never. Default: on-open, with a phone never."),
             .value(
                 "relay-policy", named: "POLICY", .choice(RelayApprovalPolicy.allCases.map(\.rawValue)),
-                "For files on relays that you did not configure: ask (not received), always, never. Default: as it was "
-                    + "set last, at first ask."),
+                "For files on relays that you did not configure: ask (not received), always, never. Default: the last "
+                    + "setting, initially ask."),
             .value(
                 "quiet-time", named: "TIME", .duration, default: "1s",
-                "How long a closed file must rest before it is sent."),
+                "Delay after a file is closed before it is sent."),
             .value(
                 "delete", named: "WHAT", .choice(DeletionPolicy.allCases.map(\.rawValue)),
                 default: DeletionPolicy.refused.rawValue,
-                "What rm does to a message: refused, for this user, for all (own, last 24 hours)."),
+                "Effect of rm on a message: refused, for this user, for all (own, last 24 hours)."),
             MessagePreparation.option,
             .value(
                 "previews", named: "WHERE", .choice(PreviewMode.allCases.map(\.rawValue)),
                 default: PreviewMode.message.rawValue,
-                "Where file managers get their pictures from of files that are not here: from the message, by fetching "
-                    + "the file, or from nowhere."),
+                "Source of file managers' pictures of files that are not local: the message, the downloaded file, or none."
+            ),
             .value(
                 "folders", named: "WHAT", .choice(FolderPolicy.allCases.map(\.rawValue)),
                 default: FolderPolicy.archive.rawValue,
-                "What becomes of a folder that is copied into a chat: refused before its first file, or sent as one "
-                    + "archive (a ZIP) when nothing changed in it for five times the quiet time."),
+                "How to treat a folder that is copied into a chat: refuse it before its first file, or send it as one "
+                    + "archive (a ZIP) after five times the quiet time without a change in it."),
             .value(
                 "refuse", named: "PROGRAM", .text, repeats: true,
-                "A program that fetches nothing, beside thumbnailers, indexers, scanners and backup programs: a name, "
-                    + "a path, or NAME:WORD of its command line; * stands for any characters."),
+                "A program that may not start downloads, beside thumbnailers, indexers, scanners and backup programs: a "
+                    + "name, a path, or NAME:WORD of its command line; * stands for any characters."),
             .value(
                 "allow", named: "PROGRAM", .text, repeats: true,
-                "A program that may fetch all the same. Of several that fit the longest decides."),
+                "A program that may start downloads all the same. The longest of several matching patterns decides."
+            ),
             .value(
                 "resumes", named: "PROGRAM", .text, repeats: true,
-                "A program that may go on with a file that it has closed, beside wget, curl, rsync and others: what it "
-                    + "writes is sent when it has ended, or was silent for 900 times the quiet time."),
+                "A program that may reopen and continue a file that it has closed, beside wget, curl, rsync and others: "
+                    + "the file is sent after the program has ended, or after 900 times the quiet time without a write."
+            ),
             .value(
                 "notifications", named: "WHEN", .choice(NotificationMode.allCases.map(\.rawValue)),
                 default: NotificationMode.instant.rawValue,
-                "When desktop notifications show what arrived, waits for you or could not be sent: at once, every 20 minutes, "
-                    + "or never."),
+                "When to notify of arrivals, pending actions and failed files: at once, every 20 minutes, or never."
+            ),
             .value(
                 "notification-previews", named: "WHAT", .choice(NotificationPreview.allCases.map(\.rawValue)),
                 default: NotificationPreview.message.rawValue,
-                "What it says: names of files and what was written with them, only the chat, or neither."),
+                "Content of notifications: names of files and their captions, only the chat, or neither."),
             .value(
                 "silence", named: "KIND", .choice(NotificationSubject.allCases.map(\.rawValue)),
                 repeats: true,
-                "A kind of notification that is not shown; what arrived is counted all the same."),
+                "A kind of notification to hide; arrivals still count as unread."),
             .value(
                 "save", named: "NAME", .text,
                 "Add this mount and the options given here to the configuration; 'chatfs mount NAME' repeats them."
             ),
             .value(
                 "metrics", named: "FILE", .file,
-                "Write counters and latencies to this file every 10 seconds, in the OpenMetrics text form."),
-            .flag("background", "Return when the folder is ready, and stay mounted."),
+                "Write counters and latencies to this file every 10 seconds, in OpenMetrics text format."),
+            .flag("background", "Return when the folder is ready, and keep it mounted."),
             CommonOptions.noEncryption,
         ] + CommonOptions.directory,
         examples: [
-            Example("chatfs mount ~/Chats", "The only profile there is."),
+            Example("chatfs mount ~/Chats", "Mount the only profile."),
             Example(
                 "chatfs mount ~/Chats --folders archive --save home",
                 "Remember the options as the mount home."),
-            Example("chatfs mount home", "As the configuration says; see 'chatfs help config'."),
+            Example("chatfs mount home", "Use the configuration; see 'chatfs help config'."),
             Example(
                 "chatfs mount ~/Chats --profile alice --relay xftp://…@relay.example.org --background",
-                "Keep this relay for files that alice sends."),
+                "Add this relay for files that alice sends."),
             Example(
                 "chatfs mount ~/Chats --core lib:/opt/simplex/libsimplex.so --database ~/.simplex/simplex_v1",
-                "The chats of the program simplex-chat."),
+                "Mount the chats of the program simplex-chat."),
         ],
         waitsForStop: true
     ) { invocation in
         try begin(invocation) { try MountSettings.configured(invocation) }
     }
 
-    /// The mount of these settings, for commands that begin alone.
+    /// Returns the run that mounts with these settings, for commands of `Command.beginningAlone`.
     static func begin(
         _ invocation: Invocation, settings make: () throws -> MountSettings
     ) throws -> Command.Run {
@@ -151,7 +154,7 @@ enum MountCommand {
         let background = invocation.has("background") ? try Background.start() : nil
         let isConfined = ProcessHardening.confineDaemon()
         return { invocation in
-            if !isConfined { Log("mount").notice("The kernel cannot confine this process.") }
+            if !isConfined { Log("mount").notice("process not confined by the kernel") }
             let mount = try await unlocked { try await mounted(settings, invocation.stop) }
             if let words = await ThreadPool.shared.run({ settings.directory.offerEncryption() }) {
                 Terminal.note("chatfs: " + words)
@@ -182,7 +185,7 @@ enum MountCommand {
         }
     }
 
-    /// A phone may be waited for until somebody has enough of it.
+    /// Mounts; waiting for a phone ends with a stop request.
     private static func mounted(
         _ settings: MountSettings, _ stop: StopRequest
     ) async throws -> MountedProfile {

@@ -13,8 +13,8 @@ enum MuteCommand {
     static let command = Command(
         "mute", "Turn off desktop notifications for a chat.",
         discussion: """
-            Holds at once, also for a profile that is mounted, until 'chatfs unmute'. Files of your own that could not be \
-            sent there are shown all the same. Without a chat it prints those that are muted.
+            Takes effect at once, also for a mounted profile, until 'chatfs unmute'. Notifications of your own failed \
+            files are still shown. Without CHAT it prints the muted chats.
             """,
         section: CommandSection.chats,
         arguments: [
@@ -22,7 +22,7 @@ enum MuteCommand {
                 "CHAT", .listed("chats"), count: .optional, "Name of a contact or group, or its reference.")
         ],
         options: [ProgramConnection.json] + CommonOptions.access,
-        examples: [Example("chatfs mute 'Book club'", "Nothing more of that group.")]
+        examples: [Example("chatfs mute 'Book club'", "Mute this group.")]
     ) { invocation in
         let chats = try await MutableChats.of(invocation)
         guard let name = invocation.optionalArgument("CHAT") else {
@@ -49,7 +49,7 @@ enum UnmuteCommand {
             Argument("CHAT", .listed("chats"), "Name of a contact or group, or its reference.")
         ],
         options: CommonOptions.access,
-        examples: [Example("chatfs unmute 'Book club'", "What comes from now on.")]
+        examples: [Example("chatfs unmute 'Book club'", "Show notifications of this group again.")]
     ) { invocation in
         let chats = try await MutableChats.of(invocation)
         let chat = try chats.named.chat(invocation.argument("CHAT"))

@@ -11,7 +11,7 @@ enum NetworkCommand {
         section: CommandSection.chats, subcommands: [show, set])
 
     private static let show = Command(
-        "show", "Print what was chosen.",
+        "show", "Print the network settings.",
         options: [CommonOptions.profile, CommonOptions.mount, json] + CommonOptions.directory
     ) { invocation in
         let choice = try await invocation.withProfile { directory, profile throws(ChatError) in
@@ -21,35 +21,37 @@ enum NetworkCommand {
     }
 
     private static let set = Command(
-        "set", "Change what is named; the rest stays.",
+        "set", "Change network settings; others stay unchanged.",
         discussion: """
-            Proxy and routing count from the next time the profile is mounted or used, receipts at once.
+            Proxy and routing take effect when the profile is next mounted or used, receipts at once.
 
-            With a SOCKS proxy everything goes through it, names of servers included, and each profile by a way of its \
-            own where the proxy can do that (Tor: IsolateSOCKSAuth, its default). Nothing is ever reached past it.
+            All connections use the SOCKS proxy, which also resolves server names. Each profile has its own \
+            credentials, so that Tor gives it separate circuits (IsolateSOCKSAuth, its default). No connection \
+            bypasses the proxy.
 
-            With private routing, messages to servers that are not yours are handed to one of yours, which hands them \
-            on: the servers of others do not see where you are, and yours does not see what is in them.
+            With private routing, one of your servers forwards messages to servers of others. Their servers do not see \
+            your address, and your server cannot read the messages.
             """,
         options: [
             .value(
                 "socks-proxy", named: "HOST:PORT", .text,
-                "Reach all servers and relays through this SOCKS5 proxy; 'off': directly."),
+                "Connect to all servers and relays through this SOCKS5 proxy; 'off': directly."),
             .value(
                 "private-routing", named: "WHEN", .choice(NetworkChoice.Routing.allCases.map(\.rawValue)),
-                "For which servers of others: never (the default), unknown (not among yours), always."),
+                "For which servers of others to forward: never (the default), unknown (not among yours), always."
+            ),
             .value(
                 "routing-fallback", named: "WHEN", .choice(NetworkChoice.Fallback.allCases.map(\.rawValue)),
-                "When a server is asked directly because none of yours hands on: never, protected (where there is a "
+                "When to connect directly if none of your servers forwards: never, protected (only with a "
                     + "proxy; the default), always."),
             .value(
                 "receipts", named: "ON|OFF", .choice(["on", "off"]),
-                "Whether contacts are notified that their messages have arrived; on at first."),
+                "Whether to send delivery receipts to contacts; initially on."),
             CommonOptions.profile, CommonOptions.mount, json,
         ] + CommonOptions.directory,
         examples: [
-            Example("chatfs network set --socks-proxy 127.0.0.1:9050", "Through Tor."),
-            Example("chatfs network set --private-routing unknown", "As the official programs do."),
+            Example("chatfs network set --socks-proxy 127.0.0.1:9050", "Use Tor."),
+            Example("chatfs network set --private-routing unknown", "Route like the official programs."),
         ]
     ) { invocation in
         let change = try Change(invocation)
@@ -87,7 +89,7 @@ enum NetworkCommand {
             sendsReceipts = invocation["receipts"].map { $0 == "on" }
             guard proxy == nil, routing == nil, fallback == nil, sendsReceipts == nil else { return }
             throw UsageError(
-                "name what to change: --socks-proxy, --private-routing, --routing-fallback or --receipts")
+                "nothing to change: give --socks-proxy, --private-routing, --routing-fallback or --receipts")
         }
 
         func apply(to choice: inout NetworkChoice) {

@@ -21,7 +21,7 @@ struct OfficialKey: Sendable {
         else { return nil }
         let others = ["relay-dir", "data", "passphrase-fd", "key-fd", "recovery-code-fd"]
         if let other = others.first(where: invocation.isGiven) {
-            throw UsageError("--\(other) is about ChatFS's own data, --core about the database of SimpleX")
+            throw UsageError("--\(other) applies to ChatFS's own data, --core to the database of SimpleX")
         }
         if invocation.isGiven("forgotten") {
             throw UsageError(
@@ -73,7 +73,7 @@ struct OfficialKey: Sendable {
         let after = try await ThreadPool.shared.run { try Self.new(given) }
         guard LibraryTransport.isPossible(after) else {
             throw UsageError(
-                "SimpleX takes passphrases of letters, digits and signs of ASCII only, without spaces")
+                "SimpleX takes passphrases of printable ASCII characters only, without spaces")
         }
         guard try await LibraryTransport.opens(database, library: library, passphrase: before) else {
             throw OfficialCoreError(
@@ -107,8 +107,8 @@ struct OfficialKey: Sendable {
     private var interrupted: String {
         guard database.copies.allSatisfy({ access($0, F_OK) == 0 }) else { return "" }
         return
-            " If a change of it was interrupted, \(database.copies.joined(separator: " and ")) are the databases "
-            + "before it: put both in place of the present ones."
+            " If a change of it was interrupted, \(database.copies.joined(separator: " and ")) are the old "
+            + "databases: move both back to their names without '.bak'."
     }
 
     // MARK: - Given values
@@ -116,7 +116,7 @@ struct OfficialKey: Sendable {
     private func library() throws -> String {
         guard case .library(let path) = choice.address else {
             throw UsageError(
-                "the program would show the passphrase to everybody on its command line: name the library, "
+                "the program would expose the passphrase on its command line: use the library, "
                     + "--core lib:/path/libsimplex.so")
         }
         return path

@@ -9,10 +9,10 @@ import Unlocking
 /// `chatfs` without a command: mounts, transfers and pending actions, or first steps.
 enum OverviewCommand {
     static let command = Command(
-        "overview", "Show mounts, files on their way, and what waits for you. 'chatfs' alone is the same.",
-        discussion: "Asks for no passphrase, and waits five seconds at most for a silent mount.",
+        "overview", "Show mounts, transfers and pending actions. 'chatfs' alone is the same.",
+        discussion: "Asks for no passphrase, and waits at most five seconds for a silent mount.",
         section: CommandSection.daily, options: [CommonOptions.data],
-        examples: [Example("chatfs", "What is mounted, and what to do next.")]
+        examples: [Example("chatfs", "Show mounts and next steps.")]
     ) { invocation in
         let path = AbsolutePath.of(invocation["data"] ?? DataDirectory.defaultPath())
         var mounts: [Overview.Mount] = []

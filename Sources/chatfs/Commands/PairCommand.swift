@@ -4,17 +4,17 @@ import Desktop
 /// `chatfs pair`: creates a one-time link for one contact.
 enum PairCommand {
     static let command = Command(
-        "pair", "Show a link by which one person becomes your contact, and wait for them.",
+        "pair", "Show a one-time link for a new contact, and wait for its use.",
         discussion: """
-            The link is a secret until it was used: show it, or the code, to nobody else. The other one opens it \
-            in SimpleX Chat, or with 'chatfs accept'. The command ends when they are connected; interrupted, \
-            the link stays usable, and the contact appears the next time the profile is mounted or used.
+            Keep the link and its code secret until they are used. The other person opens the link in SimpleX Chat, or \
+            with 'chatfs accept'. The command ends when both are connected. After an interruption the link stays \
+            usable, and the contact appears when the profile is next mounted or used.
             """,
         section: CommandSection.chats,
         options: LinkDisplay.options + ContactMeeting.options,
         examples: [
             Example("chatfs pair --profile alice --server smp://…@relay.example", "The first time."),
-            Example("chatfs pair --png code.png", "With a picture of the code."),
+            Example("chatfs pair --png code.png", "Also write a picture of the code."),
         ],
         waitsForStop: true
     ) { invocation in
@@ -24,11 +24,11 @@ enum PairCommand {
             try await meeting.meet(.invite) { answer in
                 if let warning = meeting.warning { Terminal.note(warning) }
                 try await display.show(answer.link ?? "")
-                Terminal.note("Waiting until somebody uses this link; Ctrl-C ends the waiting.")
+                Terminal.note("Waiting for the use of this link; Ctrl-C ends the waiting.")
             }
         }
         guard let met else {
-            Terminal.complain("chatfs: Nobody has connected yet; the link stays usable.")
+            Terminal.complain("chatfs: No connection yet; the link stays usable.")
             throw ExitCode(128 + (await invocation.stop.wait()))
         }
         ContactMeeting.tell(met)

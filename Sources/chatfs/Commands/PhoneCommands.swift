@@ -3,24 +3,24 @@ import CommandLineKit
 import OfficialCore
 import Posix
 
-/// `chatfs phone`: the chats of a phone as folders, and the phones that are known.
+/// `chatfs phone`: the chats of a phone as folders, and the known phones.
 enum PhoneCommands {
     static let command = Command(
         "phone", "Show the chats of your phone as folders.",
         discussion: """
-            The phone connects to this computer when SimpleX is open on it and “Use from desktop” is chosen: the first \
-            time by a code that it scans, later by itself in the same network. While it is away its chats stay listed, and \
-            what was read once can be read; what is copied into a folder is sent when it is back. Without a command this \
-            is 'chatfs phone mount'.
+            Open SimpleX on the phone and choose “Use from desktop”. The first time the phone scans a code; later it \
+            connects by itself in the same network. While it is away its chats stay listed, files that were read \
+            before stay readable, and files copied into a folder wait for it. Without a command this is 'chatfs phone \
+            mount'.
             """,
         section: CommandSection.daily,
         examples: [
-            Example("chatfs phone ~/Phone", "Shows a code to scan the first time."),
-            Example("chatfs phone save --all ~/Backup", "All files of the phone, in clear."),
+            Example("chatfs phone ~/Phone", "Mount the phone; the first time, show a code to scan."),
+            Example("chatfs phone save --all ~/Backup", "Save all files of the phone, decrypted."),
         ],
         subcommands: [mount, list, rename, forget, PhoneSaving.command], unnamed: "mount")
 
-    /// Those of `chatfs mount` that are about another core.
+    /// Options of `chatfs mount` for other cores.
     private static let others: Set<String> = [
         "profile", "relay", "core", "database", "files-folder", "database-passphrase-fd", "socks-proxy",
         "relay-policy",
@@ -29,21 +29,22 @@ enum PhoneCommands {
     private static let mount = Command.beginningAlone(
         "mount", "Show the chats of your phone as folders.",
         discussion: """
-            Prints one line when the folder is ready and stays until 'chatfs unmount', SIGINT (Ctrl-C), SIGTERM or SIGHUP. \
-            The first time it shows a link, and a code of digits that must be the one on the phone. Nothing is marked as \
-            read there, and nothing is deleted, unless an option says so.
+            Prints one line when the folder is ready and runs until 'chatfs unmount', SIGINT (Ctrl-C), SIGTERM or \
+            SIGHUP. The first time it shows a link, and a code of digits to compare with the phone. Without further \
+            options the mount marks no message on the phone as read and deletes none.
             """,
         arguments: [
-            Argument("MOUNTPOINT", .folder, "An empty folder; made when it is missing.")
+            Argument("MOUNTPOINT", .folder, "An empty folder, created if it is missing.")
         ],
         options: [PhoneOptions.phone] + LinkDisplay.options
             + MountCommand.command.options.filter { !others.contains($0.name) },
         examples: [
-            Example("chatfs phone ~/Phone", "The only phone, or a first one."),
+            Example("chatfs phone ~/Phone", "Mount the only phone, or pair the first one."),
             Example(
-                "chatfs phone ~/Work --name work --policy phone-only", "Nothing is received on it for this."),
+                "chatfs phone ~/Work --name work --policy phone-only", "Do not make the phone receive files."),
             Example(
-                "chatfs phone ~/Phone --listen 0.0.0.0:5555 --host my.example.org:5555", "A forwarded port."),
+                "chatfs phone ~/Phone --listen 0.0.0.0:5555 --host my.example.org:5555",
+                "Use a forwarded port."),
         ],
         waitsForStop: true
     ) { invocation in
@@ -58,10 +59,10 @@ enum PhoneCommands {
     }
 
     private static let list = Command(
-        "list", "Print the phones that are known, one a line.",
-        discussion: "Each with its name here, its own name, and when it was last connected.",
-        options: [.flag("json", "For programs: one JSON object a line.")] + CommonOptions.directory,
-        examples: [Example("chatfs phone list", "Names for --name and --core phone:NAME.")]
+        "list", "Print the known phones, one per line.",
+        discussion: "Each line has the name here, the phone's own name, and the time of the last connection.",
+        options: [.flag("json", "For programs: one JSON object per line.")] + CommonOptions.directory,
+        examples: [Example("chatfs phone list", "Print names for --name and --core phone:NAME.")]
     ) { invocation in
         for phone in try await KnownPhones(invocation).all() {
             let (device, seen) = (phone.device ?? "", phone.seen?.text ?? "")
@@ -76,23 +77,23 @@ enum PhoneCommands {
     private static let named = Argument("NAME", .text, "As 'chatfs phone list' prints it.")
 
     private static let rename = Command(
-        "rename", "Call a phone otherwise on this computer.",
-        discussion: "It must not be mounted. The phone is told nothing.",
+        "rename", "Rename a phone on this computer.",
+        discussion: "The phone must not be mounted, and is not notified.",
         arguments: [named, Argument("NEW", .text, "The new name.")], options: CommonOptions.directory,
-        examples: [Example("chatfs phone rename phone work", "From then on --name work.")]
+        examples: [Example("chatfs phone rename phone work", "Use --name work from now on.")]
     ) { invocation in
         try await KnownPhones(invocation).rename(invocation.argument("NAME"), to: invocation.argument("NEW"))
     }
 
     private static let forget = Command(
-        "forget", "Remove everything that this computer has of a phone.",
+        "forget", "Delete all data of a phone from this computer.",
         discussion: """
-            The keys of the pairing, the list of its chats, what was read of its files, and what waits to be sent. It must \
-            not be mounted. On the phone nothing changes: remove this computer there under “Use from desktop”, “Linked \
+            Deletes the pairing keys, the list of chats, local copies of files, and queued files. The phone must not \
+            be mounted. The phone itself does not change: remove this computer there under “Use from desktop”, “Linked \
             desktops”.
             """,
         arguments: [named], options: CommonOptions.directory,
-        examples: [Example("chatfs phone forget work", "Files that the phone has stay on it.")]
+        examples: [Example("chatfs phone forget work", "Forget the phone work; its files stay on it.")]
     ) { invocation in
         try await KnownPhones(invocation).forget(invocation.argument("NAME"))
     }

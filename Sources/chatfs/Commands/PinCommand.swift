@@ -3,13 +3,13 @@ import CommandLineKit
 /// `chatfs pin`: keeps files local.
 enum PinCommand {
     static let command = Command(
-        "pin", "Receive files and keep them at hand, across mounts.",
+        "pin", "Receive files and keep them in the cache, across mounts.",
         discussion: """
-            They are received in the background, and no limit of the cache evicts them, until they are unpinned.
+            Receives the files in the background. The cache never evicts pinned files, even above its limits.
             """,
         section: CommandSection.daily,
         arguments: [CacheClient.paths],
-        examples: [Example("chatfs pin ~/Chats/Alice/map.pdf", "For the train.")]
+        examples: [Example("chatfs pin ~/Chats/Alice/map.pdf", "Keep this file for a trip.")]
     ) { invocation in
         try await CacheClient.ask(.pin, invocation.allArguments("PATH"), verb: "Pinning", past: "pinned")
     }

@@ -12,10 +12,10 @@ enum ProfileCommand {
     private static let create = Command(
         "create", "Make a profile, with Saved notes of its own.",
         discussion: """
-            A name has 1 to 64 characters, no control characters, no space at either end, does not begin \
-            with @, # or *, and is used once in a data directory.
+            A name has 1 to 64 characters, no control characters and no space at either end. It does not begin with @, \
+            # or *, and is unique in a data directory.
             """,
-        arguments: [Argument("NAME", .text, "The name that others see.")],
+        arguments: [Argument("NAME", .text, "The display name, which contacts see.")],
         options: [CommonOptions.relay, CommonOptions.noEncryption] + CommonOptions.directory,
         examples: [Example("chatfs profile create alice", "Make the profile alice.")]
     ) { invocation in
@@ -29,9 +29,9 @@ enum ProfileCommand {
     }
 
     private static let list = Command(
-        "list", "Print the names of all profiles, one a line.",
+        "list", "Print the names of all profiles, one per line.",
         options: [ProgramConnection.json] + CommonOptions.directory,
-        examples: [Example("chatfs profile list", "For --profile.")]
+        examples: [Example("chatfs profile list", "Print names for --profile.")]
     ) { invocation in
         let access = try DirectoryAccess(invocation)
         guard try await ThreadPool.shared.run({ try access.isThere() }) else { return }
@@ -47,10 +47,12 @@ enum ProfileCommand {
 
     private static let rename = Command(
         "rename", "Give a profile another name.",
-        discussion: "Contacts see the new name; folders that they have of it keep theirs.",
-        arguments: [argument, Argument("NEW", .text, "Its new name, of the form of 'profile create'.")],
+        discussion: "Contacts see the new name; the names of their folders stay.",
+        arguments: [
+            argument, Argument("NEW", .text, "Its new name, in the form that 'profile create' accepts."),
+        ],
         options: CommonOptions.directory,
-        examples: [Example("chatfs profile rename alice 'Alice B.'", "Alice is Alice B. from now on.")]
+        examples: [Example("chatfs profile rename alice 'Alice B.'", "Rename alice to Alice B.")]
     ) { invocation in
         let directory = try await invocation.dataDirectory()
         let (name, new) = (invocation.argument("NAME"), invocation.argument("NEW"))
@@ -62,9 +64,9 @@ enum ProfileCommand {
 
     private static let delete = Command(
         "delete", "Delete a profile with all its chats and files.",
-        discussion: "What its contacts have stays theirs. The profile must not be mounted.",
+        discussion: "Contacts keep their copies. The profile must not be mounted.",
         arguments: [argument], options: [Confirmation.option] + CommonOptions.directory,
-        examples: [Example("chatfs profile delete alice", "Asks first.")]
+        examples: [Example("chatfs profile delete alice", "Delete alice, after a question.")]
     ) { invocation in
         let directory = try await invocation.dataDirectory()
         let name = invocation.argument("NAME")

@@ -8,14 +8,14 @@ import Posix
 /// `chatfs read`: prints a chat's messages and marks its arrivals as read.
 enum ReadCommand {
     static let command = Command(
-        "read", "Print the messages of a chat, and mark what arrived as read.",
+        "read", "Print the messages of a chat, and mark them as read.",
         discussion: """
-            A line for each message, with its time and author; texts of several lines are indented. With --json it prints \
-            the lines of the chat's log in .chatfs/messages. Edits and deletions are lines of their own. Chats of an \
+            Each message is a line with its time and author; further lines of a text are indented. Edits and deletions \
+            are lines of their own. With --json it prints the lines of the chat's log in .chatfs/messages. Chats of an \
             official core have no log.
 
-            Docks and 'chatfs chats' count nothing of the chat as unread any more, and its notifications close. Others are \
-            not told. With --all nothing is printed, and nothing of any chat counts as unread.
+            Docks and 'chatfs chats' reset the unread count of the chat, and its notifications close. Others are not \
+            notified. With --all the command prints no messages and resets the counts of all chats.
             """,
         section: CommandSection.daily,
         arguments: [
@@ -24,15 +24,15 @@ enum ReadCommand {
                 "The chat's folder, your name for it, or its reference, such as @7.")
         ],
         options: [
-            .flag("follow", short: "f", "Go on, and print what is written from now on, until Ctrl-C."),
-            .value("since", named: "TIME", .duration, "Only of this time until now, such as 2h or 7d."),
-            .flag("all", "Print nothing, and mark what arrived in all chats as read."),
+            .flag("follow", short: "f", "Continue with new messages until Ctrl-C."),
+            .value("since", named: "TIME", .duration, "Only messages of the last TIME, such as 2h or 7d."),
+            .flag("all", "Mark all messages in all chats as read, without printing them."),
             ProgramConnection.json, CommonOptions.mount,
         ],
         examples: [
-            Example("chatfs read Alice --since 1d", "What was written since yesterday."),
-            Example("chatfs read 'Book club' --follow", "As it is written."),
-            Example("chatfs read --all", "Nothing is unread any more."),
+            Example("chatfs read Alice --since 1d", "Print messages since yesterday."),
+            Example("chatfs read 'Book club' --follow", "Print new messages as they arrive."),
+            Example("chatfs read --all", "Mark all chats as read."),
         ],
         waitsForStop: true
     ) { invocation in

@@ -8,9 +8,9 @@ enum RelayCommand {
     static let command = Command(
         "relay", "Choose the relays of a profile, or run one.",
         discussion: """
-            Others reach a profile over a relay for messages (smp://), and files above 255 KiB go over one for files \
-            (xftp://). A profile contacts those that were given to it, and those that a link or an approved file names; \
-            it has none by itself. Without a command this is 'chatfs relay run'.
+            Contacts reach a profile over relays for messages (smp://), and files above 255 KiB use relays for files \
+            (xftp://). A new profile has no relays. It contacts configured relays, and relays that a link or an \
+            approved file names. Without a command this is 'chatfs relay run'.
             """,
         section: CommandSection.other,
         subcommands: [list, add, remove, RelayTestCommand.command, RelayPresetCommand.command]
@@ -22,10 +22,10 @@ enum RelayCommand {
         "ADDR", .listed("relays"), count: .oneOrMore, "As 'chatfs relay list' prints it.")
 
     private static let list = Command(
-        "list", "Print the relays of a profile, one a line, without passwords.",
+        "list", "Print the relays of a profile, one per line, without passwords.",
         options: [ProgramConnection.json, CommonOptions.profile, CommonOptions.mount]
             + CommonOptions.directory,
-        examples: [Example("chatfs relay list", "Where messages and files go.")]
+        examples: [Example("chatfs relay list", "List relays for messages and files.")]
     ) { invocation in
         let relays = try await ProfileRelays(invocation)
         for relay in try await relays.list() {
@@ -39,17 +39,20 @@ enum RelayCommand {
     }
 
     private static let add = Command(
-        "add", "Have a profile use relays.",
+        "add", "Add relays to a profile.",
         discussion: """
-            Files go over a new relay at once; people are met over one for messages from the next mount on. New contacts \
-            and links use it: those that are there stay where they are.
+            A new relay for files is used at once; a relay for messages is used from the next mount. Only new contacts \
+            and links use it; existing ones keep their relays.
 
-            The password of a relay is in its address: smp://fingerprint:password@host. Given as -, addresses are read \
-            from standard input, one a line, so that nobody sees them among the processes.
+            The password of a relay is in its address: smp://fingerprint:password@host. With -, addresses come from \
+            standard input, one per line, which keeps them out of the list of processes.
             """,
         arguments: [addresses],
         options: [CommonOptions.profile, CommonOptions.mount] + CommonOptions.directory,
-        examples: [Example("chatfs relay add smp://…@relay.example xftp://…@relay.example", "One's own.")]
+        examples: [
+            Example(
+                "chatfs relay add smp://…@relay.example xftp://…@relay.example", "Add relays of your own.")
+        ]
     ) { invocation in
         for text in invocation.allArguments("ADDR") { try GivenLink.require([.relay], text) }
         let added = try await AnyRelay.read(invocation)
@@ -57,13 +60,13 @@ enum RelayCommand {
     }
 
     private static let remove = Command(
-        "remove", "Have a profile forget relays.",
+        "remove", "Remove relays from a profile.",
         discussion: """
-            What was uploaded to a relay stays there until it expires. Contacts that reach the profile over a relay for \
-            messages go on doing so: new ones do not.
+            Uploaded files stay on a relay until they expire. Existing contacts continue to use a removed relay for \
+            messages; new contacts do not.
             """,
         arguments: [used], options: [CommonOptions.profile, CommonOptions.mount] + CommonOptions.directory,
-        examples: [Example("chatfs relay remove xftp://…@relay.example", "No more files go there.")]
+        examples: [Example("chatfs relay remove xftp://…@relay.example", "Stop uploading to this relay.")]
     ) { invocation in
         let removed = try await AnyRelay.read(invocation)
         try await ProfileRelays(invocation).remove(removed)

@@ -3,10 +3,10 @@ import CommandLineKit
 /// `chatfs relay preset`: the default relays of the official apps.
 enum RelayPresetCommand {
     static let command = Command(
-        "preset", "Have a profile use the relays of an operator that the official apps begin with.",
+        "preset", "Add the preset relays of an operator of the official apps.",
         discussion: """
-            Says whose they are and under which conditions they may be used, and asks. Nothing is sent to them before they \
-            were added, and then only when the profile makes a contact or sends a file.
+            Shows the operator and the conditions of use, and asks for consent. ChatFS contacts the relays only after \
+            they were added, when the profile makes a contact or sends a file.
             """,
         arguments: [
             Argument(
@@ -14,13 +14,13 @@ enum RelayPresetCommand {
                 "simplex (SimpleX Chat Ltd.) or flux (Flux).")
         ],
         options: [
-            .flag("yes", "Their conditions were read and are accepted: do not ask."),
+            .flag("yes", "Accept the conditions without a question."),
             .flag("show", "Print the addresses; change nothing."),
             CommonOptions.profile, CommonOptions.mount,
         ] + CommonOptions.directory,
         examples: [
-            Example("chatfs relay preset simplex", "Those of SimpleX Chat."),
-            Example("chatfs relay preset simplex flux --yes", "Those of both, in a script."),
+            Example("chatfs relay preset simplex", "Add the relays of SimpleX Chat."),
+            Example("chatfs relay preset simplex flux --yes", "Add the relays of both, in a script."),
         ]
     ) { invocation in
         let operators = invocation.allArguments("OPERATOR").compactMap(RelayOperator.init)
@@ -33,9 +33,9 @@ enum RelayPresetCommand {
         if !invocation.has("yes"), !(await OperatorConditions.areAccepted(of: operators)) {
             throw Question.canBeAsked
                 ? Refusal("Nothing was changed.")
-                : UsageError("there is no terminal to ask on; --yes answers the question beforehand")
+                : UsageError("there is no terminal for the question; answer it with --yes")
         }
         try await profile.add(relays)
-        Terminal.note("\(relays.count) relays were added; 'chatfs relay list' names them.")
+        Terminal.note("\(relays.count) relays were added; 'chatfs relay list' prints them.")
     }
 }

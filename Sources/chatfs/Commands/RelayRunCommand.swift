@@ -14,64 +14,64 @@ import XFTPRelay
 /// `chatfs relay run`: runs an XFTP relay and an SMP relay.
 enum RelayRunCommand {
     static let command = Command(
-        "run", "Run a relay that keeps encrypted chunks and messages for a while.",
+        "run", "Run a relay that stores encrypted chunks and messages until they expire.",
         discussion: """
-            Prints two lines when it is ready: its address for files (xftp://), which is what --relay takes \
-            elsewhere, and that for messages (smp://), which SimpleX programs take as a server. Both show the \
-            same certificates, which are made at the first start; the fingerprint in the addresses stays the \
-            same as long as DIR does. A chunk or a message that was acknowledged survives crashes and power \
-            cuts. What is never used and what expires goes by itself; 'chatfs relay stat' shows what is there.
+            Prints two lines when it is ready: its address for files (xftp://), for --relay, and its address for \
+            messages (smp://), for SimpleX programs. Both use the same certificates, created at the first start; the \
+            fingerprint in the addresses stays the same while DIR exists. Acknowledged chunks and messages survive \
+            crashes and power cuts. Expired chunks and messages and unused queues are deleted automatically; 'chatfs \
+            relay stat' shows the contents.
 
             SIGINT (Ctrl-C), SIGTERM and SIGHUP end it cleanly. 'chatfs relay' without a command is the same.
             """,
         options: [
             .value(
                 "listen", named: "HOST:PORT", .text, default: "127.0.0.1:0",
-                "Where to listen. Port 0 takes the port of the last time if it is free, else any."),
+                "Address to listen on. Port 0 takes the previous port if it is free, else any free port."),
             .value(
                 "host", named: "NAME", .text,
-                "By which others reach this machine, in the addresses; the host of --listen when left out."),
+                "Name or address of this machine in the printed addresses; default the host of --listen."),
             .value(
                 "dir", named: "DIR", .folder,
                 "Its folder; default ${XDG_DATA_HOME:-~/.local/share}/chatfs/relay."),
             .value(
                 "quota", named: "SIZE", .byteCount, default: "10gb",
-                "Bytes of chunks and their records to keep at most."),
+                "Maximum size of stored chunks and their records."),
             .value("expire", named: "TIME", .duration, default: "48h", "How long a chunk is kept."),
             .value(
                 "smp-port", named: "PORT", .integer(0...65535), default: "0",
-                "Where messages go, on the host of --listen; 0 as there."),
+                "Port for messages, on the host of --listen; 0 as there."),
             .value(
                 "smp-quota", named: "SIZE", .byteCount, default: "1gb",
-                "Bytes of queues and messages to keep at most."),
+                "Maximum size of stored queues and messages."),
             .value(
                 "smp-expire", named: "TIME", .duration, default: "21d",
-                "How long a message is kept that nobody fetches."),
+                "How long an unfetched message is kept."),
             .value(
                 "smp-unused", named: "TIME", .duration, default: "7d",
-                "How long a queue is kept that nobody uses after it was made."),
+                "How long a queue is kept that was never used."),
             .value(
                 "smp-idle", named: "TIME", .duration, default: "90d",
-                "How long a queue is kept that nobody uses any more."),
+                "How long a queue is kept after its last use."),
             .value(
                 "queues-per-hour", named: "N", .integer(1...1_000_000_000), default: "1000",
-                "Queues that clients of one address make in an hour at most."),
+                "Maximum number of queues that one client address creates in an hour."),
             .flag(
                 "no-hand-on",
-                "Hand nothing on to other relays for messages; else they do not see the addresses of clients that "
-                    + "send to them over this one."),
-            .flag("no-smp", "Keep no messages: only the first line is printed."),
+                "Forward no messages to other relays. Forwarding hides the addresses of clients from "
+                    + "those relays."),
+            .flag("no-smp", "Serve files only, and print only the first line."),
         ] + RelayPassword.options + [
             .value(
                 "certificate", named: "KIND", .choice(CertificateKind.allCases.map(\.rawValue)),
-                "Algorithm of the certificates made at the first start; ed25519 when left out."),
+                "Algorithm of the certificates created at the first start; default ed25519."),
             CommonOptions.noEncryption,
         ] + CommonOptions.unlocking,
         examples: [
-            Example("chatfs relay", "A relay for this machine."),
+            Example("chatfs relay", "Run a relay for this machine."),
             Example(
                 "chatfs relay --listen 0.0.0.0:443 --host relay.example --password-file relay.password",
-                "A relay for everybody who knows the password, and the phone."),
+                "Run a public relay with a password."),
         ],
         waitsForStop: true
     ) { invocation in
@@ -92,7 +92,7 @@ enum RelayRunCommand {
                     of: KeyedFolder(path: settings.folder, database: Relay.recordsFile),
                     lockFile: Relay.lockFile,
                     exposed:
-                        "the keys of the relay and of its queues; what it keeps is encrypted by its senders",
+                        "the keys of the relay and of its queues; chunks and messages are encrypted by their senders",
                     access.ways
                 ) {
                     try Relay.makeFolder(settings.folder)
@@ -154,16 +154,16 @@ enum RelayRunCommand {
     private static func settings(from invocation: Invocation) throws -> RelaySettings {
         let text = invocation["listen"] ?? ""
         guard let endpoint = Endpoint(text) else {
-            throw UsageError("'\(text)' is no address to listen on: expected HOST:PORT")
+            throw UsageError("'\(text)' is not an address to listen on: expected HOST:PORT")
         }
         let expiry = try duration("expire", invocation)
         for name in ["smp-expire", "smp-unused", "smp-idle"] { _ = try duration(name, invocation) }
         if let quota = invocation.byteCount("quota"), quota < RelaySettings.minQuota {
-            throw UsageError("--quota must hold one chunk and its record at least: 65kb")
+            throw UsageError("--quota must be at least 65kb, for one chunk and its record")
         }
         let host = invocation["host"]
         if let host, ServerAddress(fingerprint: [UInt8](repeating: 0, count: 32), hosts: [host]) == nil {
-            throw UsageError("'\(host)' is no name or address of a machine")
+            throw UsageError("'\(host)' is not a host name or address")
         }
         var settings = RelaySettings(
             folder: invocation["dir"] ?? DataDirectory.defaultPath() + "/relay", listen: endpoint,

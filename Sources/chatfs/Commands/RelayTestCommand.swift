@@ -7,24 +7,25 @@ import Posix
 /// `chatfs relay test`: tests relays.
 enum RelayTestCommand {
     static let command = Command(
-        "test", "Look whether relays work.",
+        "test", "Test relays.",
         discussion: """
-            Connects to each relay, looks whether it is the one of its address, makes a queue or a chunk of 64 KiB of \
-            random bytes there, and deletes it. Ends with 1 when one does not work.
+            Connects to each relay, verifies its identity, and creates and deletes a queue or a chunk with 64 KiB of \
+            random bytes. Ends with 1 if a relay fails.
             """,
         arguments: [
             Argument(
-                "ADDR", .text, count: .any, "Its address, with its password; those of the profile without.")
+                "ADDR", .text, count: .any,
+                "Address of a relay, with its password; default all relays of the profile.")
         ],
         options: [
             .value(
                 "socks-proxy", named: "HOST:PORT", .text,
-                "Reach them through this SOCKS5 proxy; else through that of 'chatfs network'."),
+                "Connect through this SOCKS5 proxy; default the proxy of 'chatfs network'."),
             ProgramConnection.json, CommonOptions.profile, CommonOptions.mount,
         ] + CommonOptions.directory,
         examples: [
-            Example("chatfs relay test", "All that the profile uses."),
-            Example("chatfs relay test smp://…@relay.example", "Before it is added."),
+            Example("chatfs relay test", "Test all relays of the profile."),
+            Example("chatfs relay test smp://…@relay.example", "Test a relay before adding it."),
         ]
     ) { invocation in
         var trial = RelayTrial()
@@ -42,7 +43,7 @@ enum RelayTestCommand {
             relays = try await ProfileRelays(of: invocation["profile"], through: access).listWithPasswords()
         }
         guard !relays.isEmpty else {
-            throw ChatError(.file(.noRelay), "The profile has no relays: 'chatfs relay add' gives it some.")
+            throw ChatError(.file(.noRelay), "The profile has no relays: 'chatfs relay add' adds some.")
         }
         let findings = await trial.findings(of: relays)
         for finding in findings { Terminal.print(invocation.has("json") ? finding.json : finding.line) }

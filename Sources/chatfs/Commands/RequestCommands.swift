@@ -6,16 +6,16 @@ import Desktop
 /// `chatfs requests` and `chatfs reject`: pending contact requests. `chatfs accept` accepts them.
 enum RequestCommands {
     static let requests = Command(
-        "requests", "List requests and invitations that wait for your answer.",
+        "requests", "List pending contact requests and group invitations.",
         discussion: """
-            Of those who ask at the address, and of contacts who invite into groups. A line for each: its number, when \
-            they asked, how they call themselves, and what they wrote along or into which group. Who strangers \
-            are nobody has checked. Answer with 'chatfs accept NUMBER' or 'chatfs reject NUMBER'. Where an answer could \
-            not be carried out, the line ends with the reason.
+            Lists contact requests at your address, and group invitations from contacts. Each line has the number, \
+            time and display name of the sender, and the text of the request or the group. Display names of strangers \
+            are not verified. Answer with 'chatfs accept NUMBER' or 'chatfs reject NUMBER'. If an answer failed, the \
+            line ends with the reason.
             """,
         section: CommandSection.chats,
         options: [ProgramConnection.json] + CommonOptions.access,
-        examples: [Example("chatfs requests", "Requests at the address.")]
+        examples: [Example("chatfs requests", "List pending requests.")]
     ) { invocation in
         for request in try await ProfileAccess(invocation).ask(.requests).requests ?? [] {
             if invocation.has("json") {
@@ -47,12 +47,12 @@ enum RequestCommands {
     }
 
     static let reject = Command(
-        "reject", "Forget a request that waits for your answer.",
-        discussion: "The other side is not notified, and may ask again.",
+        "reject", "Delete a pending request or invitation.",
+        discussion: "The sender is not notified, and may send a new request.",
         section: CommandSection.chats,
-        arguments: [Argument("NUMBER", .text, "Of the request, as 'chatfs requests' prints it.")],
+        arguments: [Argument("NUMBER", .text, "Number of the request, as 'chatfs requests' prints it.")],
         options: CommonOptions.access,
-        examples: [Example("chatfs reject 3", "Not this one.")]
+        examples: [Example("chatfs reject 3", "Reject request 3.")]
     ) { invocation in
         guard let number = Int64(invocation.argument("NUMBER")) else {
             throw UsageError("expected the number of a request, as 'chatfs requests' prints it")

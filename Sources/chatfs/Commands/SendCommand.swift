@@ -12,17 +12,17 @@ enum SendCommand {
     static let command = Command(
         "send", "Send a file or a text into a chat.",
         discussion: """
-            When the profile is mounted, its daemon takes the file over and the command ends. Otherwise \
-            the command sends it itself and ends when the file is uploaded; interrupted, the upload goes \
-            on the next time the profile is mounted or used. A core named by --core must be mounted.
+            If the profile is mounted, its daemon takes over the file and the command ends. Otherwise the command \
+            sends the file itself and ends after the upload. An interrupted upload continues when the profile is next \
+            mounted or used. A core given with --core must be mounted.
 
-            Ctrl-C ends it at once and says what became of the file. Where that is not known, the same command \
-            again is safe for a day: the same file with the same caption into the same chat is then the same \
-            message, sent once. Of a text with --text all of this holds too.
+            Ctrl-C ends the command at once and prints the state of the file. If the state is unknown, you can safely \
+            repeat the command for a day: the same file with the same caption in the same chat is sent only once. The \
+            same applies to --text.
             """,
         section: CommandSection.chats,
         arguments: [
-            Argument("FILE", .file, count: .optional, "What to send. The recipients see its name."),
+            Argument("FILE", .file, count: .optional, "The file to send. The recipients see its name."),
             Argument(
                 "CHAT", .listed("chats"), "The chat's folder, your name for it, or its reference, such as @7."
             ),
@@ -31,24 +31,26 @@ enum SendCommand {
             .value(
                 "text", named: "TEXT", .text,
                 "Send this text instead of a file; - reads it from standard input."),
-            .value("caption", named: "TEXT", .text, "A text to go with it."),
+            .value("caption", named: "TEXT", .text, "A text to send with the file."),
             .value(
                 "as", named: "FORM", .choice(MediaForm.allCases.map(\.rawValue)),
-                "As what it is sent: a plain file, an image, a video, or a voice message. Default: by its content and name."
+                "Form of the message: a plain file, an image, a video, or a voice message. Default: by content and name."
             ),
             .flag(
                 "anew",
-                "Send it also if an earlier command, of which nothing is known, may have sent it already."),
+                "Send even if an earlier command with unknown result may have sent it already."),
             MessagePreparation.option,
             CommonOptions.relay, CommonOptions.alsoPreset, CommonOptions.profile, CommonOptions.mount,
             CommonOptions.core,
             CommonOptions.database,
         ] + CommonOptions.directory,
         examples: [
-            Example("chatfs send report.pdf bob --caption 'As promised'", "One file, with a word to it."),
-            Example("chatfs send --text 'On my way' bob", "A text without a file."),
-            Example("chatfs send memo.m4a bob --as voice", "A voice message, whatever its name is."),
-            Example("date | chatfs send --text - bob", "What a program writes."),
+            Example("chatfs send report.pdf bob --caption 'As promised'", "Send a file with a caption."),
+            Example("chatfs send --text 'On my way' bob", "Send a text without a file."),
+            Example(
+                "chatfs send memo.m4a bob --as voice",
+                "Send a file of any name as a voice message."),
+            Example("date | chatfs send --text - bob", "Send the output of a program."),
         ],
         waitsForStop: true
     ) { invocation in
@@ -56,7 +58,7 @@ enum SendCommand {
         let choice = try OfficialCoreChoice(core: invocation["core"], database: invocation["database"])
         let relays = try invocation.relays()
         if choice != nil, !relays.isEmpty || invocation["profile"] != nil {
-            throw UsageError("--relay and --profile do not go with --core: what is mounted sends")
+            throw UsageError("--relay and --profile do not go with --core: its mount sends")
         }
         let stage = SendingStage(stop: invocation.stop)
         let done: Void? = try await invocation.stop.interrupting {
@@ -90,7 +92,7 @@ enum SendCommand {
         }
         guard let daemon else {
             throw DesktopError(
-                .notMounted, "This core is not mounted: 'chatfs mount' with the same --core first.")
+                .notMounted, "This core is not mounted: run 'chatfs mount' with the same --core first.")
         }
         try await content.handOver(to: daemon, stage)
     }
@@ -140,10 +142,10 @@ private enum OutgoingContent: Sendable {
         let (chat, startsAnew) = (invocation.argument("CHAT"), invocation.has("anew"))
         if let text = invocation["text"] {
             guard invocation.optionalArgument("FILE") == nil, invocation["caption"] == nil else {
-                throw UsageError("--text sends no file: a text that goes with one is its --caption")
+                throw UsageError("--text sends no file: give the text of a file with --caption")
             }
             guard invocation["as"] == nil else {
-                throw UsageError("--as is about a file, and --text sends none")
+                throw UsageError("--as applies to a file, and --text sends none")
             }
             self = .text(try await OutgoingText(text, chat: chat, startsAnew: startsAnew))
         } else {

@@ -6,40 +6,41 @@ import Posix
 /// `chatfs service`: mounts of the configuration as units of this user's systemd.
 enum ServiceCommand {
     static let command = Command(
-        "service", "Have systemd mount at every login.",
+        "service", "Mount with systemd at every login.",
         discussion: """
-            Each mount of the configuration ('chatfs help config') can be a unit of systemd, chatfs@NAME.service. It starts \
-            at login and ends at logout; a mount that dies or hangs is started again. Without NAME these commands \
-            mean all mounts of the configuration. They end with the desktop or the last session, unless 'loginctl enable-linger' \
-            keeps them without a desktop. Nobody can be asked for a passphrase there: the keyring, 'chatfs unlock' or a credential \
-            unlocks the data.
+            Each mount of the configuration ('chatfs help config') can be a systemd unit, chatfs@NAME.service. It \
+            starts at login and ends at logout; systemd restarts a mount that crashes or hangs. Without NAME these \
+            commands apply to all mounts of the configuration. User units end with the desktop or the last session, \
+            unless 'loginctl enable-linger' keeps those without a desktop. A unit cannot ask for a passphrase: the \
+            keyring, 'chatfs unlock' or a credential unlocks the data.
 
             Without systemd, 'chatfs mount NAME --background' does the same for one session.
             """,
         section: CommandSection.daily,
         examples: [
             Example("chatfs service install home", "Mount it now and at every login."),
-            Example("chatfs service status", "All of them."),
+            Example("chatfs service status", "Show the state of all units."),
         ],
         subcommands: [
             Command(
                 "install", "Enable the units of mounts, and start them.",
                 discussion: """
-                    Writes chatfs@.service into ${XDG_CONFIG_HOME:-~/.config}/systemd/user if no package has brought it.
+                    Writes chatfs@.service into ${XDG_CONFIG_HOME:-~/.config}/systemd/user if no package has installed \
+                    it.
                     """,
-                arguments: [name], options: [.flag("no-start", "From the next login on only.")]
+                arguments: [name], options: [.flag("no-start", "Do not start them before the next login.")]
             ) { invocation in
                 try await install(chosen(invocation, isConfigured: true), starts: !invocation.has("no-start"))
             },
             Command(
-                "uninstall", "Disable the units of mounts, and end them.",
-                discussion: "Names each thing that it removes. Data and configuration stay.",
+                "uninstall", "Stop and disable the units of mounts.",
+                discussion: "Prints each removed item. Data and configuration stay.",
                 arguments: [name]
             ) { try await uninstall(chosen($0)) },
             Command("start", "Start the units of mounts.", arguments: [name]) {
                 try await start(chosen($0), with: .found())
             },
-            Command("stop", "End the units of mounts.", arguments: [name]) { invocation in
+            Command("stop", "Stop the units of mounts.", arguments: [name]) { invocation in
                 let services = try await UserServices.found()
                 for mount in try await chosen(invocation) {
                     try await services.carryOut(["stop", ServiceUnit.name(of: mount)])
@@ -47,26 +48,26 @@ enum ServiceCommand {
                 }
             },
             Command(
-                "status", "Show what the units of mounts do.",
+                "status", "Show the state of the units.",
                 discussion: "Ends with 1 if one has failed.", arguments: [name],
                 options: [ProgramConnection.json]
             ) { try await show(chosen($0), isForPrograms: $0.has("json")) },
             Command(
-                "logs", "Print what mounts wrote to the journal.", arguments: [name],
+                "logs", "Print the journal of mounts.", arguments: [name],
                 options: [
-                    .flag("follow", short: "f", "Go on with new lines until Ctrl-C."),
+                    .flag("follow", short: "f", "Continue with new lines until Ctrl-C."),
                     .value(
                         "lines", short: "n", named: "COUNT", .integer(1...1_000_000), default: "50",
-                        "How many of the last lines."),
+                        "Number of lines from the end."),
                 ]
             ) { try await logs(chosen($0), lines: $0["lines"] ?? "50", follows: $0.has("follow")) },
         ])
 
     private static let name = Argument(
-        "NAME", .listed("mounts"), count: .optional, "A mount of the configuration; else all of them.")
+        "NAME", .listed("mounts"), count: .optional, "A mount of the configuration; default all.")
 
-    /// - Parameter isConfigured: a name has to be in the configuration.
-    /// - Throws: `Refusal` for a name that can be no unit, or without any mount.
+    /// - Parameter isConfigured: True if the name must be in the configuration.
+    /// - Throws: `Refusal` for a name that cannot name a unit, and for a configuration without mounts.
     @Sendable private static func chosen(
         _ invocation: Invocation, isConfigured: Bool = false
     ) async throws -> [String] {
@@ -91,7 +92,8 @@ enum ServiceCommand {
         return [try checked(named)]
     }
 
-    /// systemd replaces variables in the command line of a unit, and the names of units are short.
+    /// Rejects names that systemd would expand in the unit's command line, and names over the limit for
+    /// units.
     private static func checked(_ mount: String) throws(Refusal) -> String {
         guard !mount.contains("$"), !mount.contains("/"), ServiceUnit.name(of: mount).utf8.count < 256 else {
             throw Refusal("'\(mount)' cannot name a unit: choose a short name without $ and /.")
@@ -119,7 +121,7 @@ enum ServiceCommand {
     private static func start(_ mounts: [String], with services: UserServices) async throws {
         var hasFailed = false
         for mount in mounts {
-            // A unit that failed too often is given another try.
+            // Otherwise systemd refuses to start a unit that failed too often.
             _ = try await services.ask(["reset-failed", ServiceUnit.name(of: mount)])
             let answer = try await services.ask(["start", ServiceUnit.name(of: mount)])
             let state = try await services.state(of: mount)
@@ -152,7 +154,7 @@ enum ServiceCommand {
         }
     }
 
-    // MARK: - Looking
+    // MARK: - Status and logs
 
     private struct Shown: Encodable {
         var name: String

@@ -5,33 +5,34 @@ import FileSystem
 import Glibc
 import Posix
 
-/// `chatfs status`: what is mounted, and what is on its way.
+/// `chatfs status`: mounts and their transfers.
 enum StatusCommand {
     static let command = Command(
-        "status", "Show what is mounted and what is on its way.",
+        "status", "Show mounts and transfers.",
         discussion: """
-            Lists each mount with the files that are being sent or received, wait, or could not go, and \
-            why, with totals: files, bytes, rate and time left, connections, and room on the disks. With --json it prints the mount's own .chatfs/status.json; without MOUNTPOINT an array of them, \
-            in which a mount that does not answer has only its mountpoint and a problem.
+            Lists each mount with its active, waiting and failed transfers, their reasons, and totals: files, bytes, \
+            rate, time left, connections and free disk space. With --json it prints the mount's .chatfs/status.json; \
+            without MOUNTPOINT it prints an array of them, in which a mount that does not answer has only its \
+            mountpoint and a problem.
 
-            With --watch it prints the status again whenever something changes, at most once a second, until Ctrl-C, \
-            until the mounts end, or until nobody reads it any more; with --json each on one line. On a terminal it shows \
-            what fits on the screen.
+            With --watch it prints the status after each change, at most once a second, until Ctrl-C, until the mounts \
+            end, or until the reader of the output closes it; with --json one status per line. On a terminal the status \
+            fits the screen.
             """,
         section: CommandSection.daily,
         arguments: [
             Argument(
                 "MOUNTPOINT", .listed("mountpoints"), count: .optional,
-                "Only this mount: its path, the last name of it, or its profile.")
+                "Only this mount, by its path, the last part of its path, or its profile.")
         ],
         options: [
             .flag("json", "For programs."),
-            .flag("watch", "Go on, and print it again whenever something changes."),
+            .flag("watch", "Continue, and print the status after each change."),
             CommonOptions.mount,
         ],
         examples: [
-            Example("chatfs status --json ~/Chats | jq .transfers", "For a script."),
-            Example("chatfs status --watch ~/Chats", "What is on its way, as it moves."),
+            Example("chatfs status --json ~/Chats | jq .transfers", "Print the transfers for a script."),
+            Example("chatfs status --watch ~/Chats", "Watch the transfers."),
         ],
         waitsForStop: true
     ) { invocation in
@@ -56,7 +57,7 @@ enum StatusCommand {
         var isAnyShown = false
         for mounted in mounts {
             let answer = await mounted.answer()
-            // Somebody else's: of no interest unless asked for.
+            // A mount of another user is shown only if it was named.
             if answer == .foreign, named == nil { continue }
             isAnyShown = true
             if let complaint = complaint(answer, mounted) {
@@ -73,7 +74,7 @@ enum StatusCommand {
             }
         }
         if isForPrograms {
-            // One that was named is an object, all there are an array.
+            // A named mount is an object, all mounts are an array.
             Terminal.print(named == nil ? "[" + objects.joined(separator: ",\n") + "]" : objects.joined())
         } else if !isAnyShown {
             Terminal.print("Nothing is mounted.")
@@ -81,7 +82,8 @@ enum StatusCommand {
         if isUnwell { throw ExitCode.failure }
     }
 
-    /// The status a second later, with the rate of that second. On a terminal only, and only while bytes are moving.
+    /// Returns the status after one second, with the rate of that second in bytes per second. Measures on a
+    /// terminal only, and only during transfers.
     private static func measured(
         _ bytes: [UInt8], of mounted: Mounted
     ) async -> (bytes: [UInt8], rate: UInt64?) {
@@ -110,7 +112,7 @@ enum StatusCommand {
         }
     }
 
-    /// The mount's own status, or an object with its mountpoint and what is wrong with it.
+    /// Returns the mount's own status, or an object with its mountpoint and the problem.
     private static func json(_ answer: Mounted.Answer, of mounted: Mounted) -> String {
         let problem: String
         switch answer {

@@ -10,18 +10,18 @@ import Posix
 /// `chatfs storage`: disk use and removable copies.
 enum StorageCommand {
     static let command = Command(
-        "storage", "Show what takes space on the disk, and delete copies of files.",
+        "storage", "Show disk use, and delete copies of files.",
         section: CommandSection.data, subcommands: [show, free])
 
     private static let show = Command(
-        "show", "Print what lies where, by chat.",
+        "show", "Print disk use by chat.",
         discussion: """
-            Files that are here, those of them that relays still have (they could go and be had again), and files that are \
-            not here; then drafts, databases, what was set aside, and the cache of a mount.
+            Prints local files, those that can be freed because relays still have them, and files that are not local. \
+            The last line has drafts, databases, copies set aside, and the cache of a mount.
             """,
         options: [.flag("json", "For programs."), CommonOptions.profile, CommonOptions.mount]
             + CommonOptions.directory,
-        examples: [Example("chatfs storage show --profile alice", "What alice has.")]
+        examples: [Example("chatfs storage show --profile alice", "Show the disk use of alice.")]
     ) { invocation in
         let directory = try await invocation.dataDirectory()
         let (use, own) = try await ThreadPool.shared.run { () throws(any Error) in
@@ -70,20 +70,22 @@ enum StorageCommand {
     private static let free = Command(
         "free", "Delete copies of received files; their messages stay.",
         discussion: """
-            What relays still have becomes a placeholder, which reading receives again. With --last-copies what they have \
-            not goes too, for good: that is asked for once more. What you sent, and notes, stay. A mount does it itself.
+            Files that relays still have become placeholders; reading receives them again. --last-copies also deletes \
+            files that no relay has, for good and after a question. Sent files and notes stay. If the profile is \
+            mounted, its mount deletes the copies.
             """,
         options: [
-            .value("chat", named: "NAME", .listed("chats"), "Only of this contact or group."),
-            .value("older-than", named: "TIME", .duration, "Only of messages that are older: 30d, 48h."),
-            .flag("last-copies", "Also what no relay has any more."),
+            .value("chat", named: "NAME", .listed("chats"), "Only files of this contact or group."),
+            .value("older-than", named: "TIME", .duration, "Only files of older messages: 30d, 48h."),
+            .flag("last-copies", "Also delete files that no relay has."),
             Confirmation.option, CommonOptions.profile, CommonOptions.mount,
         ] + CommonOptions.directory,
         examples: [
             Example(
                 "chatfs storage free --older-than 30d --last-copies",
-                "Everything received a month ago and before."),
-            Example("chatfs storage free --chat Family", "Of one group, what can be had again."),
+                "Delete everything received more than a month ago."),
+            Example(
+                "chatfs storage free --chat Family", "Free files of one group that can be received again."),
         ]
     ) { invocation in
         let directory = try await invocation.dataDirectory()

@@ -5,28 +5,27 @@ import Posix
 /// `chatfs suspend` and `chatfs resume`: a mount without connections to relays.
 enum SuspensionCommands {
     static let suspend = Command(
-        "suspend", "Close a mount's connections, and transfer nothing until it is resumed.",
+        "suspend", "Close a mount's connections and pause transfers until 'chatfs resume'.",
         discussion: """
-            The folders stay, and what is here can be read. What is not here is not fetched: a read of it \
-            waits as for a silent relay. What is copied in is queued. A mount suspends by itself while the \
-            machine sleeps. An official core that ChatFS started is suspended with it; a program that was \
-            running before (ws://) keeps its own connections.
+            The folders stay, and local files stay readable. Reads of other files wait, as they do for a silent relay. \
+            Files copied in are queued. A mount suspends by itself while the machine sleeps. An official core that \
+            ChatFS started is suspended too; a program that was running before (ws://) keeps its connections.
             """,
         section: CommandSection.daily, arguments: [ProgramConnection.mountpoint],
         options: [CommonOptions.mount],
-        examples: [Example("chatfs suspend", "On a train.")]
+        examples: [Example("chatfs suspend", "Stop transfers on a train.")]
     ) { invocation in
-        try await ask(.suspend, invocation, done: "transfers nothing now")
+        try await ask(.suspend, invocation, done: "is suspended")
     }
 
     static let resume = Command(
         "resume", "Resume a suspended mount.",
-        discussion: "What waited continues at once, also what waited for its next try.",
+        discussion: "Waiting transfers continue at once, without their retry delays.",
         section: CommandSection.daily, arguments: [ProgramConnection.mountpoint],
         options: [CommonOptions.mount],
-        examples: [Example("chatfs resume", "Back at home.")]
+        examples: [Example("chatfs resume", "Continue at home.")]
     ) { invocation in
-        try await ask(.resume, invocation, done: "transfers again")
+        try await ask(.resume, invocation, done: "is resumed")
     }
 
     private static func ask(

@@ -9,14 +9,13 @@ import Posix
 /// `chatfs unmount`: unmounts and waits for the daemon's end.
 enum UnmountCommand {
     static let command = Command(
-        "unmount", "Take a mount away and leave nothing decrypted behind.",
+        "unmount", "Unmount, and delete all decrypted data.",
         discussion: """
-            Waits for programs that still use the mount, and names them. When it is free, files that were \
-            copied in are queued without their quiet time, the decrypted cache is removed, and the command \
-            ends when the mount's process has.
+            Waits for programs that still use the mount, and names them. Then it queues files that were copied in \
+            without waiting for their quiet time, and deletes the decrypted cache. The command ends after the mount's \
+            process.
 
-            What a process that died has left mounted is taken away at once. 'fusermount3 -u MOUNTPOINT' \
-            works as well.
+            The mount of a dead process is removed at once. 'fusermount3 -u MOUNTPOINT' works as well.
             """,
         section: CommandSection.daily,
         arguments: [ProgramConnection.mountpoint],
@@ -26,7 +25,7 @@ enum UnmountCommand {
                 "wait", named: "TIME", .duration, default: "10s",
                 "How long to wait for programs that use the mount."),
         ],
-        examples: [Example("chatfs unmount ~/Chats", "The mount there.")]
+        examples: [Example("chatfs unmount ~/Chats", "Unmount this folder.")]
     ) { invocation in
         let mounted = try await Mounted.chosen(by: invocation)
         // A current directory on the mount would keep it busy.
@@ -57,7 +56,7 @@ enum UnmountCommand {
             if others?.contains(where: { $0.device == mount.device }) == true { daemon.send(SIGTERM) }
             return daemon.hasEnded(within: .seconds(60))
         }
-        if !hasEnded { Terminal.complain("chatfs: the mount is gone; its process has not ended yet") }
+        if !hasEnded { Terminal.complain("chatfs: unmounted; the process of the mount is still running") }
         return hasEnded
     }
 
@@ -71,7 +70,7 @@ enum UnmountCommand {
             case .covered:
                 throw DesktopError(
                     .busy,
-                    "Something else is mounted over the mount at \(mounted.mountpoint): take that away first."
+                    "Another mount covers the mount at \(mounted.mountpoint): unmount that first."
                 )
             }
             let holders = await ThreadPool.shared.run { MountHolder.all(of: mounted.mountpoint) }

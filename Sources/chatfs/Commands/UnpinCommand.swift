@@ -5,11 +5,11 @@ enum UnpinCommand {
     static let command = Command(
         "unpin", "Let the cache evict files again.",
         discussion: """
-            What is at hand stays until its space is needed.
+            Cached blocks stay until the cache needs their space.
             """,
         section: CommandSection.daily,
         arguments: [CacheClient.paths],
-        examples: [Example("chatfs unpin ~/Chats/Alice", "Everything of Alice.")]
+        examples: [Example("chatfs unpin ~/Chats/Alice", "Unpin all files of Alice.")]
     ) { invocation in
         try await CacheClient.ask(
             .unpin, invocation.allArguments("PATH"), verb: "Unpinning", past: "unpinned")

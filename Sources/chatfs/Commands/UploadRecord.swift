@@ -29,7 +29,7 @@ final class UploadRecord: Sendable {
     init(folder path: String, source file: OpenFile, fileName: String, recipients: Int) throws {
         let source = try file.status()
         guard source.st_mode & S_IFMT == S_IFREG else {
-            throw SystemError(code: EISDIR, operation: "send what is no file")
+            throw SystemError(code: EISDIR, operation: "send something other than a regular file")
         }
         if mkdir(path, 0o700) != 0, errno != EEXIST {
             throw SystemError(code: errno, operation: "make the folder for the descriptions")
@@ -37,11 +37,11 @@ final class UploadRecord: Sendable {
         let folder = try OpenFile(path, flags: O_RDONLY | O_DIRECTORY)
         guard faccessat(folder.descriptor, "snd.xftp.private", F_OK, 0) != 0 else {
             throw SystemError(
-                code: EEXIST, operation: "write descriptions where those of another upload are")
+                code: EEXIST, operation: "write descriptions into the folder of another upload")
         }
         lock = try OpenFile(Self.name + ".lock", flags: O_RDWR | O_CREAT | O_NOFOLLOW, in: folder)
         guard try lock.tryLock() else {
-            throw SystemError(code: EBUSY, operation: "go on with an upload that another process is doing")
+            throw SystemError(code: EBUSY, operation: "continue an upload that another process has open")
         }
         // A missing or unreadable record starts a new upload.
         let saved = try? Self.read(in: folder, source: source)

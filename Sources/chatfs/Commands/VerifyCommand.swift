@@ -9,37 +9,37 @@ import Verification
 /// `chatfs verify`: verifies stored data.
 enum VerifyCommand {
     static let command = Command(
-        "verify",
-        "Read everything that is kept, or an archive, and report what is damaged, missing or left over.",
+        "verify", "Verify all stored data, or an archive.",
         discussion: """
-            Reads every page of the databases and every file to its tag, and compares what messages, links and drafts \
-            have with what the disk has, and looks for files that others may read. Of all profiles, or of one, and of what is kept beside official cores. It may be mounted meanwhile; nothing is changed.
+            Reads every page of the databases and verifies the tag of every file. Reports damaged, missing and \
+            left-over files, and files that other users may read. Checks all profiles, or one, and the data of \
+            official cores. Profiles may be mounted meanwhile. Without --fix it changes nothing.
 
-            With --fix, which needs profiles that are not mounted: what is damaged or missing and was received becomes a \
-            placeholder again and is received by the next mount, if a relay still has it. What is damaged keeps a name in \
-            'damaged', what belongs to nothing goes into 'set-aside', both in the folder of its profile. Nothing is \
-            deleted, and databases are not changed: for those there is 'chatfs import'. A database that is missing is \
-            given up and made anew: put it back from a backup before, where there is one.
+            --fix needs unmounted profiles. It turns damaged and missing received files into placeholders; the next \
+            mount receives them again if a relay still has them. Damaged files move to 'damaged' and left-over files \
+            to 'set-aside', both in the folder of the profile. No file is deleted. Existing databases stay as they \
+            are; 'chatfs import' restores them. A missing database is created anew and empty: restore it from a backup \
+            before, if there is one.
 
-            With ARCHIVE, a file that 'chatfs export' wrote, each file in it is compared with the archive's list. With its \
-            passphrase the list itself, every page of the databases and every file's tag are checked too, and what the \
-            databases name is looked for. The databases go, encrypted, into a folder for temporary files meanwhile ($TMPDIR).
+            ARCHIVE is a file from 'chatfs export'. Each file in it is compared with the archive's list. With the \
+            passphrase it also checks the list, every page of the databases, every file's tag, and that no file is \
+            missing. Meanwhile the encrypted databases are in a folder for temporary files ($TMPDIR).
 
-            Ends with 1 while something is wrong about which nothing was done. 'chatfs status' says when it last ran.
+            Ends with 1 if a problem remains. 'chatfs status' shows the time of the last verification.
             """,
         section: CommandSection.data,
         arguments: [
             Argument("ARCHIVE", .file, count: .optional, "An archive, instead of the data directory.")
         ],
         options: [
-            .flag("fix", "Mend what can be mended."),
-            .flag("json", "For programs: of each profile a line."),
+            .flag("fix", "Repair files, and set damaged copies aside."),
+            .flag("json", "For programs: one JSON object per line for each profile."),
             ArchivePassphrase.option, CommonOptions.profile,
         ] + CommonOptions.directory,
         examples: [
-            Example("chatfs verify", "Everything, of all profiles."),
-            Example("chatfs verify --fix --profile alice", "Mend what can be."),
-            Example("chatfs verify ~/chats.zip", "An archive; asks for its passphrase."),
+            Example("chatfs verify", "Verify all profiles."),
+            Example("chatfs verify --fix --profile alice", "Repair one profile."),
+            Example("chatfs verify ~/chats.zip", "Verify an archive with its passphrase."),
         ]
     ) { invocation in
         if let archive = invocation.optionalArgument("ARCHIVE") {
@@ -126,7 +126,7 @@ extension VerificationRecord {
         func counted(_ number: Int, _ noun: String) -> String { "\(number) \(noun)\(number == 1 ? "" : "s")" }
         let outcome =
             findings.isEmpty
-            ? "all as it was kept" : "\(counted(findings.count, "finding")), \(unsettled) not settled"
+            ? "no problems" : "\(counted(findings.count, "finding")), \(unsettled) unresolved"
         return
             "\(counted(databases, "database")), \(counted(files, "file")), \(ByteCount.rounded(bytes)): \(outcome)"
     }

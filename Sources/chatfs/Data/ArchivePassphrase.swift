@@ -7,7 +7,7 @@ import Posix
 enum ArchivePassphrase {
     static let option = Option.value(
         "archive-passphrase-fd", named: "N", .text,
-        "Read the archive's passphrase from this file descriptor; else it is asked for.")
+        "Read the archive's passphrase from this file descriptor instead of asking for it.")
 
     /// Reads it from the descriptor, or prompts for it. Blocks.
     /// - Parameter isNew: True for a new archive, whose passphrase is typed twice.
@@ -24,13 +24,13 @@ enum ArchivePassphrase {
         }
         guard let secret = Question.secret("Passphrase of the archive: ") else {
             throw UsageError(
-                "an archive needs a passphrase: --archive-passphrase-fd names where it is read from")
+                "an archive needs a passphrase: without a terminal give --archive-passphrase-fd")
         }
         if isNew {
             let again = Question.secret("Repeat passphrase: ")
             guard let again,
                 again.withUnsafeBytes({ one in secret.withUnsafeBytes { one.elementsEqual($0) } })
-            else { throw Refusal("The two passphrases differ: nothing was done.") }
+            else { throw Refusal("The two passphrases differ; repeat the command.") }
         }
         return secret
     }

@@ -9,7 +9,7 @@ struct CopyRemover: Sendable {
     let directory: DataDirectory
     let profile: Profile
 
-    /// - Parameter lastCopies: True to delete files too that no relay has.
+    /// - Parameter lastCopies: True to also delete files that no relay has.
     /// - Returns: The number of deleted copies and their bytes. Idempotent.
     func free(_ files: [ChatFile], lastCopies: Bool) async throws -> (count: Int, bytes: UInt64) {
         guard !files.isEmpty else { return (0, 0) }

@@ -78,9 +78,9 @@ struct DecryptedExport: Sendable {
     private static func words(_ outcome: PlainFolder.Outcome) -> String? {
         switch outcome {
         case .written, .unchanged: nil
-        case .writtenAgain: "It was not there any more, and was written again."
-        case .changed: "It was changed since it was written, and is left as it is."
-        case .notHere: "It is not here: --fetch has it received."
+        case .writtenAgain: "The file was missing and has been written again."
+        case .changed: "The file was changed after an earlier export and stays unchanged."
+        case .notHere: "The file is not local: --fetch receives it."
         case .failed(let sentence): sentence
         }
     }
@@ -88,7 +88,7 @@ struct DecryptedExport: Sendable {
     private static func show(_ summary: Summary) {
         for path in summary.leftOver {
             Terminal.complain(
-                PrintableText.escaping("chatfs: \(path): Its message is not there any more; the file stays."))
+                PrintableText.escaping("chatfs: \(path): Its message was deleted; the exported file stays."))
         }
         let written = summary.count(.written) + summary.count(.writtenAgain)
         Terminal.note(

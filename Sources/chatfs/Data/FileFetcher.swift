@@ -39,7 +39,7 @@ struct FileFetcher: Sendable {
             let names = try RecordedNames(path: own + "/names.sqlite", key: key)
             for item in items {
                 guard let node = try names.node(of: item.id) else {
-                    failed(item, "Nobody has looked into its folder yet: list it first.")
+                    failed(item, "The mount has not listed its folder yet: list it first.")
                     continue
                 }
                 do throws(DesktopError) {
@@ -52,7 +52,7 @@ struct FileFetcher: Sendable {
         }
     }
 
-    /// Receives one file. Returns a sentence that tells why it failed, or nil on success.
+    /// Receives one file. Returns the reason for a failure as a sentence; nil on success.
     private static func receive(_ item: ChatItem, _ core: any ChatCore) async -> String? {
         guard let file = item.file else { return nil }
         do throws(ChatError) {
@@ -61,12 +61,12 @@ struct FileFetcher: Sendable {
                 switch now.status {
                 case .rcvComplete: return nil
                 case .rcvError(let problem), .rcvAborted(let problem): return problem.sentence
-                case .rcvCancelled: return "The sender cancelled it."
-                case .rcvInvitation(described: false): return "Its sender has not uploaded it yet."
+                case .rcvCancelled: return "The sender cancelled the file."
+                case .rcvInvitation(described: false): return "The sender has not uploaded the file yet."
                 default: try? await Task.sleep(for: .milliseconds(100))
                 }
             }
-            return "It was deleted."
+            return "The file was deleted."
         } catch {
             return error.sentence
         }

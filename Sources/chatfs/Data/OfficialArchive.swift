@@ -33,7 +33,7 @@ struct OfficialArchive: Sendable {
     /// - Throws: `UsageError` for an option of ChatFS's own archives.
     static func refuse(_ names: [String], _ invocation: Invocation) throws(UsageError) {
         guard let name = names.first(where: invocation.isGiven) else { return }
-        throw UsageError("--\(name) is for ChatFS's own core: the archive of --core is SimpleX's own")
+        throw UsageError("--\(name) is for ChatFS's own core: --core uses SimpleX's archive format")
     }
 
     /// Maximum time for an interrupted command to resume or end the core.
@@ -64,7 +64,7 @@ struct OfficialArchive: Sendable {
     private func warn(_ settings: OfficialCoreSettings) {
         if let database = try? choice.database(), (try? database.condition()) == .plain {
             Terminal.complain(
-                "chatfs: the SimpleX database is not encrypted, and neither is the archive: whoever has it can read it"
+                "chatfs: the SimpleX database is not encrypted, so anyone with the archive can read it"
             )
         }
         let sent = settings.filesFolder + "/outbox"
@@ -72,8 +72,8 @@ struct OfficialArchive: Sendable {
             let names = try? PrivateFolder.names(in: folder), names.contains(where: { !$0.hasPrefix(".") })
         {
             Terminal.complain(
-                "chatfs: files that were sent with ChatFS are not in the archive, which has no folders; they lie "
-                    + "encrypted in \(sent): keep a copy of it, and put it there again after an import")
+                "chatfs: files sent with ChatFS are not in the archive, which has no folders; they are encrypted "
+                    + "in \(sent): keep a copy of it, and restore it after an import")
         }
     }
 
@@ -91,7 +91,8 @@ struct OfficialArchive: Sendable {
             try Workplace(beside: database.prefix, for: "import")
         }
         do {
-            // The program needs a profile before it listens. The profile goes with its databases.
+            // The program needs a profile before it listens. Importing replaces the profile with its
+            // databases.
             let problems = try await use(named: "import") { archive, settings in
                 let problems = try await archive.read(
                     from: AbsolutePath.of(path), temporary: workplace.path)
@@ -168,13 +169,13 @@ struct OfficialArchive: Sendable {
             Terminal.complain("chatfs: \(problem.file.map { $0 + ": " } ?? "")\(problem.sentence)")
         }
         Terminal.complain(
-            "chatfs: \(problems.count) file\(problems.count == 1 ? "" : "s") could not be taken along")
+            "chatfs: \(problems.count) file\(problems.count == 1 ? "" : "s") could not be transferred")
         throw ExitCode.failure
     }
 }
 
 extension Invocation {
-    /// The value of an option that the command may lack.
+    /// Returns the value of an option; nil if it was not given or the command lacks it.
     func value(of name: String) -> String? {
         command.options.contains { $0.name == name } ? self[name] : nil
     }
@@ -209,9 +210,9 @@ private struct Workplace: Sendable {
     /// Makes a file durable, gives it its final name, and removes the rest.
     func give(_ name: String, to target: String) throws {
         let file = try OpenFile(file(name), flags: O_RDWR | O_NOFOLLOW)
-        try check("close a file to others") { fchmod(file.descriptor, 0o600) }
+        try check("restrict the mode of a file") { fchmod(file.descriptor, 0o600) }
         try file.synchronise()
-        try check("give a new file its name") {
+        try check("rename a new file") {
             chatfs_rename_without_replacing(AT_FDCWD, self.file(name), AT_FDCWD, target)
         }
         try OpenFile(target.parentPath, flags: O_RDONLY | O_DIRECTORY).synchronise()

@@ -63,7 +63,7 @@ struct Repair: Sendable {
         }
     }
 
-    /// Replaces a broken copy. The damaged one stays under another name (`damaged`) in any case.
+    /// Replaces a broken copy. The damaged one always stays under another name in `damaged`.
     private static func mend(_ broken: inout ProfileVerification.Broken, _ core: any ChatCore) async {
         guard let file = broken.copy.file else { return }
         do throws(ChatError) {

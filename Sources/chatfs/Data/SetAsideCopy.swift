@@ -34,7 +34,7 @@ struct SetAsideCopy {
             guard let found else {
                 throw ChatError(
                     .noSuchFile,
-                    "The data directory has no key of this copy: its message was deleted, or a good copy has come."
+                    "The data directory has no key of this copy: its message was deleted, or a good copy was received."
                 )
             }
             return found

@@ -21,7 +21,7 @@ struct VerifiedArchive: Sendable {
     /// - Throws: `ExitCode.failure` if there are findings.
     func run(_ invocation: Invocation) async throws {
         for option in ["fix", "profile", "data"] where invocation.isGiven(option) {
-            throw UsageError("--\(option) is for a data directory: an archive is only read")
+            throw UsageError("--\(option) is for a data directory, not for an archive")
         }
         let passphraseIsGiven = invocation.isGiven(ArchivePassphrase.option.name)
         let isForPrograms = invocation.has("json")
@@ -29,7 +29,7 @@ struct VerifiedArchive: Sendable {
             let file = try naming(path) { try OpenFile(path, flags: O_RDONLY) }
             guard try naming(path, { try file.status() }).st_mode & S_IFMT == S_IFREG else {
                 throw UsageError(
-                    "\(path) is no file: 'verify' takes an archive; --data names another data directory")
+                    "\(path) is not a file: 'verify' takes an archive; --data names another data directory")
             }
             let asks = passphraseIsGiven || Question.isPossible
             return try look(into: file, asks ? { try ArchivePassphrase.read(invocation, isNew: false) } : nil)
@@ -43,7 +43,7 @@ struct VerifiedArchive: Sendable {
             Terminal.note(PrintableText.escaping("\(path): \(record.summary)"))
             if !isAuthenticated, record.findings.isEmpty {
                 Terminal.note(
-                    "Without its passphrase nobody can tell whether it was changed on purpose: give --archive-passphrase-fd."
+                    "Deliberate changes were not checked, which needs the passphrase: give --archive-passphrase-fd."
                 )
             }
         }

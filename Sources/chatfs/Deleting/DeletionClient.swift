@@ -11,7 +11,7 @@ struct DeletionClient: Sendable {
 
     /// The error for an invalid reply.
     static let malformed = DesktopError(
-        .malformed, "The mount's process answered something else than was asked: is it of another version?")
+        .malformed, "The mount sent an invalid answer; it may run another version of ChatFS: mount again.")
 
     /// Uses the daemon of a mount.
     init(_ mounted: Mounted) {

@@ -15,7 +15,7 @@ enum EverythingDeletion {
         // Obstacles are reported before the confirmation; locks are held until the end.
         let removal = try await ThreadPool.shared.run { () throws(ChatError) in try DirectoryRemoval(path) }
         try await Confirmation.ask(
-            "Delete \(path) with all profiles, chats and files, those of official cores that are kept there too, and its "
+            "Delete \(path) with all profiles, chats and files, including ChatFS's data of official cores, and its "
                 + "key in the keyring?", invocation)
         let (left, problem) = try await ThreadPool.shared.run { () throws(ChatError) in
             _ = KeyClient.lock(path)
@@ -26,12 +26,12 @@ enum EverythingDeletion {
         if !left.isEmpty {
             Terminal.note(
                 PrintableText.escaping(
-                    "chatfs: \(path) stays with what is not of ChatFS: \(left.joined(separator: ", "))"))
+                    "chatfs: \(path) stays because it contains other files: \(left.joined(separator: ", "))"))
         }
         guard let problem else { return }
         throw Refusal(
-            "Everything is deleted but the key in the keyring (\"ChatFS: key of the data directory\"), which opens nothing "
-                + "any more. \(problem.sentence)")
+            "Everything was deleted except the key in the keyring (\"ChatFS: key of the data directory\"), which is now "
+                + "useless. \(problem.sentence)")
     }
 
     /// Deletes the keyring's key; nil if it has none. Blocks.

@@ -32,7 +32,7 @@ struct ItemDeletion: Sendable {
         if let number = request.entry {
             guard let item = await entry(number) else {
                 throw Refusal(
-                    "This is no file that was sent or received. What was not sent yet 'chatfs cancel' removes."
+                    "This is not a sent or received file. 'chatfs cancel' removes unsent files."
                 )
             }
             return try await found(item, request, in: chats()[item.chat]?.name ?? "\(item.chat)")
@@ -72,7 +72,7 @@ struct ItemDeletion: Sendable {
 
     private func countAll(of chat: NamedChat, _ request: DeleteRequest) async throws -> DeleteAnswer {
         guard request.forEveryone != true else {
-            throw Refusal("Files are deleted for everyone one by one, not all of a chat.")
+            throw Refusal("--for-everyone deletes single files, not all files of a chat.")
         }
         var answer = DeleteAnswer(chat: chat.reference, chatName: chat.name)
         try await pages(of: chat.reference, from: nil) { page in
@@ -89,7 +89,9 @@ struct ItemDeletion: Sendable {
     // MARK: - Deleting
 
     private func carryOut(_ request: DeleteRequest) async throws -> DeleteAnswer {
-        guard let chat = request.chat.flatMap(ChatReference.init) else { throw Refusal("A chat is missing.") }
+        guard let chat = request.chat.flatMap(ChatReference.init) else {
+            throw Refusal("The request names no chat.")
+        }
         let mode = request.forEveryone == true ? DeletionMode.broadcast : .internal
         if let numbers = request.items {
             var items: [ChatItem] = []
@@ -99,7 +101,9 @@ struct ItemDeletion: Sendable {
             try check(items, request)
             return try await delete(items, mode)
         }
-        guard let through = request.through, mode == .internal else { throw Refusal("Nothing is named.") }
+        guard let through = request.through, mode == .internal else {
+            throw Refusal("The request names no files.")
+        }
         var (meant, last, isFull): ([ChatItem], Int64?, Bool) = ([], nil, false)
         try await pages(of: chat, from: through) { page in
             for item in page {

@@ -36,7 +36,7 @@ struct Demo {
         watch.stop()
         await takeDown(children)
         try await folder.remove()
-        Terminal.print("The demo is over; everything it made is removed.")
+        Terminal.print("The demo is over; all its files are removed.")
     }
 
     private func build(_ children: inout [DemoChild]) async throws {
@@ -147,23 +147,23 @@ struct Demo {
 
             ChatFS demo: alice and bob, each with a folder, and a relay between them.
 
-              \(path)/alice    what alice sees: bob, 'Book club' and her notes
-              \(path)/bob      what bob sees: alice, 'Book club' and his notes
+              \(path)/alice    the chats of alice: bob, 'Book club' and her notes
+              \(path)/bob      the chats of bob: alice, 'Book club' and his notes
 
             Try in another terminal, or in a file manager:
 
               ls -l \(path)/bob/alice
-                  Files alice sent. Real names and sizes; only the picture is here yet.
+                  Files from alice with real names and sizes; only the picture is local.
               getfattr -n user.chatfs.state \(path)/bob/alice/waves.wav
-                  'remote': not one byte of it was downloaded.
+                  'remote': nothing was downloaded yet.
               cp \(path)/bob/alice/waves.wav /tmp
                   Reading it receives it. Now the state is 'stored'.
               cp /etc/os-release \(path)/bob/alice/
                   Copying a file in sends it; look into \(path)/alice/bob.
               cp /etc/os-release '\(path)/alice/Book club/'
-                  The same for a group.
+                  The same in a group.
 
-            Ctrl-C ends the demo and removes everything. What happens meanwhile:
+            Ctrl-C ends the demo and removes everything. Events:
 
             """)
     }

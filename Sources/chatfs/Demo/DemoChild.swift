@@ -49,6 +49,6 @@ struct DemoChild: Sendable {
     /// The error for an unexpected end.
     func failure() -> DemoError {
         let words = process.errors.split(separator: "\n").suffix(3).joined(separator: " ")
-        return DemoError(.child, "\(name) did not work: \(words.isEmpty ? "it said nothing." : words)")
+        return DemoError(.child, "\(name) failed: \(words.isEmpty ? "no message." : words)")
     }
 }

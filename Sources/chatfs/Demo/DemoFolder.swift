@@ -29,7 +29,7 @@ final class DemoFolder: Sendable {
         guard found.isSubset(of: [Self.stateName] + Self.people),
             found.isEmpty || found.contains(Self.stateName)
         else {
-            throw DemoError(.folder, "The folder \(name) is not empty; name another one or an empty one.")
+            throw DemoError(.folder, "The folder \(name) is not empty; choose an empty or a new one.")
         }
         state = try PrivateFolder(statePath, purpose: "chatfs demo")
         // A folder created by a killed demo is removed by the demo that takes it over.
@@ -37,7 +37,8 @@ final class DemoFolder: Sendable {
         wasMade = faccessat(state.directory.descriptor, Self.madeMark, F_OK, 0) == 0
         lock = try OpenFile("lock", flags: O_RDWR | O_CREAT, in: state.directory)
         guard try lock.tryLock() else {
-            throw DemoError(.folder, "A demo is already running in \(name); end it, or name another folder.")
+            throw DemoError(
+                .folder, "A demo is already running in \(name); end it, or choose another folder.")
         }
     }
 

@@ -1,7 +1,7 @@
 import Glibc
 import MessageBus
 
-/// Whether users can be told something, and the system heard.
+/// Checks the message buses for notifications, and for sleep and network events.
 enum BusExamination {
     /// Blocks for a moment.
     static func findings() -> [Finding] {
@@ -13,25 +13,25 @@ enum BusExamination {
     }
 
     /// - Parameters:
-    ///   - session: the address of the bus of the session; nil where there is none.
-    ///   - system: of that of the system.
+    ///   - session: Address of the session bus; nil if there is none.
+    ///   - system: Address of the system bus; nil if there is none.
     static func findings(hasLibrary: Bool, session: String?, system: String?) -> [Finding] {
         guard hasLibrary else {
             return [
                 .note(
-                    "nothing is told on the desktop, and sleep and metered connections go unnoticed: install the "
+                    "no desktop notifications, and sleep and metered connections are not detected: install the "
                         + "package libdbus-1-3")
             ]
         }
         return [
             session == nil
-                ? .note("nothing is told on the desktop: this session has no message bus (D-Bus)")
+                ? .note("no desktop notifications: this session has no message bus (D-Bus)")
                 : .good("notifications go to the message bus of this session"),
             system == nil
                 ? .note(
-                    "sleep and metered connections go unnoticed: there is no message bus of the system (D-Bus)"
+                    "sleep and metered connections are not detected: there is no system message bus (D-Bus)"
                 )
-                : .good("the message bus of the system says when the machine sleeps"),
+                : .good("the system message bus reports sleep and metered connections"),
         ]
     }
 }

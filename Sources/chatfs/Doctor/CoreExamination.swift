@@ -5,8 +5,8 @@ import OfficialCore
 import Posix
 import XFTP
 
-/// An official core: whether it is there, what it is, and whether its database and folders can be used.
-/// Nothing is changed: no database is opened that could be brought up to date by it.
+/// Examines an official core: its version, and access to its database and folders. Changes nothing: it opens
+/// no database of the user, because opening may migrate one.
 struct CoreExamination: Sendable {
     let address: OfficialCoreAddress
     let database: DatabaseFiles?
@@ -14,7 +14,7 @@ struct CoreExamination: Sendable {
 
     struct Result: Sendable {
         var findings: [Finding] = []
-        /// The relays that are configured in it.
+        /// Relays configured in the core.
         var relays: [RelayAddress] = []
     }
 
@@ -25,15 +25,15 @@ struct CoreExamination: Sendable {
         case .webSocket(let endpoint): await running(endpoint, &result)
         case .program(let path): await program(path, &result)
         case .phone:
-            result.findings.append(.note("a phone is looked at when it connects: see 'chatfs phone list'"))
+            result.findings.append(.note("a phone is checked when it connects: see 'chatfs phone list'"))
         }
         if let filesFolder { result.findings.append(await ThreadPool.shared.run { folder(filesFolder) }) }
         return result
     }
 
-    // MARK: The three ways
+    // MARK: - Kinds of cores
 
-    /// The library is tried on a database of its own that is removed again.
+    /// Tries the library on a temporary database.
     private func library(_ path: String, _ result: inout Result) async {
         let scratch: PrivateFolder
         do throws(SystemError) {
@@ -49,12 +49,12 @@ struct CoreExamination: Sendable {
             if case .version(let version) = answer {
                 result.findings.append(Self.version(version, of: "the library"))
             } else {
-                result.findings.append(.bad("the library does not say its version"))
+                result.findings.append(.bad("the library does not report its version"))
             }
         } catch {
             result.findings.append(.bad(error.sentence))
         }
-        // A database of nobody, in a temporary folder of this user: it harms nobody where it stays.
+        // A failure leaves an empty database in this user's temporary folder, which is harmless.
         _ = try? await ThreadPool.shared.run { () throws(SystemError) in try scratch.remove() }
         result.findings += await databaseFindings(canDecrypt: true)
     }
@@ -64,7 +64,9 @@ struct CoreExamination: Sendable {
             let transport = try await WebSocketTransport.connect(to: endpoint)
             result.findings.append(Self.version(transport.version, of: "the core at \(endpoint)"))
             result.findings.append(
-                .note("every program and web page of this machine can reach that port; the library has none"))
+                .note(
+                    "every program and web page of this machine can reach that port; the library opens no port"
+                ))
             do throws(OfficialCoreError) {
                 if case .activeUser(let user) = try await transport.request(.user) {
                     result.findings.append(.good("its profile is \(user.displayName)"))
@@ -81,7 +83,7 @@ struct CoreExamination: Sendable {
         }
         if filesFolder == nil {
             result.findings.append(
-                .note("name the core's files folder with --files-folder to have it looked at"))
+                .note("give --files-folder to check the core's files folder"))
         }
     }
 
@@ -99,7 +101,8 @@ struct CoreExamination: Sendable {
                 result.findings.append(Self.version(version, of: "the program"))
             } else {
                 await process.stop(timeout: .seconds(1))
-                result.findings.append(.bad("the program does not say its version: is it SimpleX Chat?"))
+                result.findings.append(
+                    .bad("the program does not report its version; it may not be SimpleX Chat"))
             }
         } catch {
             result.findings.append(.bad(sentence(of: error)))
@@ -107,7 +110,7 @@ struct CoreExamination: Sendable {
         result.findings += await databaseFindings(canDecrypt: false)
     }
 
-    // MARK: Parts
+    // MARK: - Parts
 
     private static func version(_ version: APIVersion, of what: String) -> Finding {
         version.isSupported
@@ -122,22 +125,23 @@ struct CoreExamination: Sendable {
             do throws(SystemError) {
                 switch try database.condition() {
                 case .missing:
-                    findings.append(.note("there is no database yet; the first mount makes one"))
+                    findings.append(.note("there is no database yet; the first mount creates it"))
                 case .plain:
-                    findings.append(.note("the database is there, and is not encrypted"))
+                    findings.append(.note("the database exists and is not encrypted"))
                 case .encrypted where canDecrypt:
-                    findings.append(.good("the database is there, encrypted; mounting takes its passphrase"))
+                    findings.append(
+                        .good("the database exists and is encrypted; mounting needs its passphrase"))
                 case .encrypted:
                     findings.append(
                         .bad(
-                            "the database is encrypted, and the program takes its passphrase only where "
-                                + "everybody sees it: use the library, or attach to a running program"))
+                            "the database is encrypted, and the program would expose its passphrase to other "
+                                + "users: use the library, or attach to a running program"))
                 }
             } catch {
-                findings.append(.bad("the database cannot be looked at: \(error.sentence)"))
+                findings.append(.bad("the database cannot be examined: \(error.sentence)"))
             }
             if let user = database.user() {
-                findings.append(.bad("\(user) has the database open; only one program may"))
+                findings.append(.bad("\(user) has the database open; only one program may use it"))
             }
             return findings
         }
@@ -146,14 +150,14 @@ struct CoreExamination: Sendable {
     private func folder(_ path: String) -> Finding {
         var status = stat()
         guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
-            return .bad("the files folder is not there")
+            return .bad("the files folder does not exist")
         }
         guard access(path, R_OK | W_OK | X_OK) == 0 else {
-            return .bad("the files folder cannot be read and written by this user")
+            return .bad("this user cannot read and write the files folder")
         }
         return status.st_mode & 0o077 == 0
             ? .good("the files folder can be used")
-            : .note("the files folder can be used, also by others: chmod 700 closes it to them")
+            : .note("the files folder can be used, also by other users: chmod 700 denies them access")
     }
 
     private static func scratchFolder() throws(SystemError) -> PrivateFolder {

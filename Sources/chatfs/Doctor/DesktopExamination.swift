@@ -3,20 +3,20 @@ import Desktop
 import Glibc
 import Posix
 
-/// The desktop's own programs that look into files, and what keeps them away from mounts. They fetch nothing as it is
-/// (`CallerPolicy`); what is named here spares them and the mount the asking. Changes nothing.
+/// Examines the settings of desktop indexers and thumbnailers. `CallerPolicy` already denies them downloads;
+/// excluding the mounts saves their requests. Changes nothing.
 struct DesktopExamination: Sendable {
-    /// Of this user.
+    /// Home directory of the user.
     let home: String
     /// `${XDG_CONFIG_HOME:-~/.config}`.
     let configuration: String
     let mountpoints: [String]
 
-    /// Blocks for a moment, and longer where gsettings does.
+    /// Blocks briefly; at most five seconds for each call of gsettings.
     static func findings() async -> [Finding] {
         let home = getenv("HOME").map { String(cString: $0) } ?? "/"
         let configuration = getenv("XDG_CONFIG_HOME").map { String(cString: $0) }
-        // Where the table of mounts cannot be read, none is known, and there is nothing to say of them.
+        // If the mount table cannot be read, there is no mount to report on.
         let mounts = await ThreadPool.shared.run { (try? Mounted.all()) ?? [] }
         var own: [String] = []
         for mounted in mounts where await mounted.answer() != .foreign { own.append(mounted.mountpoint) }
@@ -44,7 +44,7 @@ struct DesktopExamination: Sendable {
         return tumbler(text ?? "")
     }
 
-    /// - Parameter text: of its settings.
+    /// - Parameter text: Content of tumbler.rc.
     func tumbler(_ text: String) -> [Finding] {
         let sections = Self.values(of: "Excludes", in: text)
         return mountpoints.filter { path in
@@ -54,7 +54,7 @@ struct DesktopExamination: Sendable {
                 }
         }.map { path in
             .note(
-                "tumbler asks for the thumbnail of every file again and again: copy /etc/xdg/tumbler/tumbler.rc to "
+                "tumbler requests the thumbnail of every file repeatedly: copy /etc/xdg/tumbler/tumbler.rc to "
                     + "\(configuration)/tumbler, with Excludes=\(path) in every section")
         }
     }
@@ -82,7 +82,7 @@ struct DesktopExamination: Sendable {
 
     // MARK: - The indexer of GNOME
 
-    /// What it indexes with all that is below, as gsettings(1) prints it; nil where it is not installed or does not start.
+    /// Returns the recursively indexed folders as gsettings(1) prints them; nil if it is missing or fails.
     private func trackerFolders() async -> String? {
         guard let program = ProgramSearch.path(of: "gsettings") else { return nil }
         for schema in ["org.freedesktop.Tracker3.Miner.Files", "org.freedesktop.LocalSearch3"] {
@@ -96,7 +96,7 @@ struct DesktopExamination: Sendable {
         return nil
     }
 
-    /// - Parameter folders: `['&DOCUMENTS', '/home/ada/Chats']`.
+    /// - Parameter folders: Output of gsettings(1), such as `['&DOCUMENTS', '/home/ada/Chats']`.
     func tracker(_ folders: String?) -> [Finding] {
         let named = (folders ?? "").utf8.split(separator: UInt8(ascii: "'")).map {
             String(decoding: $0, as: UTF8.self)
@@ -104,14 +104,14 @@ struct DesktopExamination: Sendable {
         .filter(\.isAbsolutePath)
         return mountpoints.filter { path in named.contains { Self.isBelow($0, path) } }.map {
             .note(
-                "the indexer of GNOME was told to index \($0) itself, so that .trackerignore does not keep it out: take "
-                    + "it out of index-recursive-directories")
+                "the indexer of GNOME lists \($0) itself, so that .trackerignore does not exclude it: remove "
+                    + "it from index-recursive-directories")
         }
     }
 
     // MARK: - Parts
 
-    /// What stands behind `key=`, also `key[$e]=`, in the order of the text.
+    /// Returns the values of `key=`, also `key[$e]=`, in the order of the text.
     static func values(of key: String, in text: String) -> [String] {
         text.split(separator: "\n").compactMap { line in
             guard let equals = line.firstIndex(of: "=") else { return nil }
@@ -120,10 +120,10 @@ struct DesktopExamination: Sendable {
         }
     }
 
-    /// Whether `path` is `folder` or below it.
+    /// Returns true if `path` is `folder` or below it.
     static func isBelow(_ path: String, _ folder: String) -> Bool { path.path(below: folder) != nil }
 
-    /// nil for a file of settings that is not there or cannot be read: then its program has none either.
+    /// Returns nil if the file of settings is missing or unreadable, which its program ignores too.
     private static func text(_ path: String) -> String? {
         guard let file = try? OpenFile(path, flags: O_RDONLY), let bytes = try? file.readAll(limit: 1 << 20)
         else { return nil }

@@ -5,11 +5,11 @@ import Posix
 
 /// The findings as a text for others: versions and findings, without names and addresses.
 struct DoctorReport {
-    /// What a name or an address becomes.
+    /// Replacement for names and addresses.
     private static let mark = "***"
 
     let findings: [Finding]
-    /// The version of the program and of its libraries, a line each.
+    /// The version of the program and of its libraries, one per line.
     let versions: [String]
     /// The system's own name, such as `Debian GNU/Linux 13 (trixie)`; nil if it has none.
     let system: String?
@@ -43,7 +43,7 @@ struct DoctorReport {
     private func line(_ finding: Finding) -> String {
         var text = finding.text
         if home != "/" { text = text.replacing(home, with: "~") }
-        // The longest first: one name may be a part of another.
+        // Longest first, because one name may be part of another.
         let names = (finding.names + own).map { home == "/" ? $0 : $0.replacing(home, with: "~") }
         for name in names.filter({ !$0.isEmpty && $0 != "~" }).sorted(by: { $0.count > $1.count }) {
             text = Self.replacing(name, in: text)
@@ -53,7 +53,7 @@ struct DoctorReport {
         return shown.line
     }
 
-    /// Whole words only: a user may be called `a`.
+    /// Replaces whole words only, because a user name may be `a`.
     private static func replacing(_ name: String, in text: String) -> String {
         func isPart(_ character: Character?) -> Bool {
             character.map { $0.isLetter || $0.isNumber } ?? false
@@ -70,7 +70,7 @@ struct DoctorReport {
         return result + String(rest)
     }
 
-    /// Links, host names with a port, and addresses of the network, whatever finding they are in.
+    /// Replaces links, host names with a port, and network addresses.
     static func withoutAddresses(_ text: String) -> String {
         text.replacing(/[a-z]+:\/\/[^\s,;)]+/, with: mark)
             .replacing(/[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)+:[0-9]+/, with: mark)

@@ -3,32 +3,32 @@ import CommandLineKit
 import Glibc
 import Posix
 
-/// One thing that was looked at, with what to do about it when it is not as it should be.
+/// A result of `chatfs doctor` with its remedy.
 struct Finding: Sendable {
     enum Kind: String, Sendable {
         case good = "ok"
-        /// Works, but is worth knowing.
+        /// A hint; ChatFS works.
         case note
-        /// ChatFS cannot work like this.
+        /// A missing requirement of ChatFS.
         case bad = "missing"
         /// `--fix` has changed it.
         case fixed
-        /// It is there and does not work.
+        /// Present, but not working.
         case failed
     }
 
-    /// A change that loses nothing and needs no decision.
+    /// A change that loses no data and needs no decision.
     struct Remedy: Sendable {
-        /// What `--fix` reports when it is done.
+        /// Line that `--fix` prints after success.
         var done: String
         var apply: @Sendable () async throws -> Void
     }
 
     var kind: Kind
     var text: String
-    /// Names of persons, hosts and places in the text, which a report for others leaves out.
+    /// Names of persons, hosts and places in the text, which `DoctorReport` replaces.
     var names: [String] = []
-    /// What `--fix` does about it.
+    /// The change that `--fix` applies; nil if there is none.
     var remedy: Remedy?
 
     static func good(_ text: String, naming names: [String] = []) -> Finding {
@@ -44,17 +44,17 @@ struct Finding: Sendable {
         Finding(kind: .bad, text: text, names: names)
     }
 
-    /// The same with a remedy.
+    /// Returns the finding with a remedy.
     func fixed(_ done: String, by apply: @escaping @Sendable () async throws -> Void) -> Finding {
         var finding = self
         finding.remedy = Remedy(done: done, apply: apply)
         return finding
     }
 
-    /// Whether something does not work because of it.
+    /// True if the finding makes `chatfs doctor` fail.
     var isBad: Bool { kind == .bad || kind == .failed }
 
-    /// The system's own words where a connection failed, else the whole sentence.
+    /// Returns the text of the innermost `SystemError`, else the whole sentence.
     static func reason(of error: any Error) -> String {
         var next: (any Error)? = error
         while let cause = next {
@@ -67,10 +67,10 @@ struct Finding: Sendable {
         return sentence(of: error)
     }
 
-    /// As a line of JSON.
+    /// The finding as one line of JSON.
     var json: String { JSONLine.object([("kind", kind.rawValue), ("text", text)]) }
 
-    /// As a line of the report; names in it may be those that others chose.
+    /// The finding as a line of text, with unprintable characters escaped.
     var line: String {
         kind.rawValue + String(repeating: " ", count: 9 - kind.rawValue.utf8.count)
             + PrintableText.escaping(text)

@@ -8,7 +8,7 @@ import Network
 import Posix
 import XFTP
 
-/// What every mount needs of the machine.
+/// Examines the requirements of every mount: FUSE, previews, the data directory.
 enum MachineExamination {
     /// Blocks for a moment.
     static func findings() -> [Finding] { [device(), helper(), mountTable()].compactMap(\.self) }
@@ -21,13 +21,13 @@ enum MachineExamination {
     }
 
     private static func helper() -> Finding {
-        if ProgramSearch.path(of: "fusermount3") != nil { return .good("fusermount3 is there") }
+        if ProgramSearch.path(of: "fusermount3") != nil { return .good("fusermount3 is installed") }
         return geteuid() == 0
-            ? .note("fusermount3 is not there; root can do without it")
+            ? .note("fusermount3 is not installed; root does not need it")
             : .bad("fusermount3 is not in PATH: install the package fuse3")
     }
 
-    /// fusermount3 takes nothing away without this link. Small containers and chroots have none.
+    /// Without this link fusermount3 cannot unmount. Small containers and chroots lack it.
     static func mountTable(at path: String = "/etc/mtab") -> Finding? {
         if access(path, F_OK) == 0 { return nil }
         let advice = "ln -s /proc/self/mounts \(path)"
@@ -36,7 +36,7 @@ enum MachineExamination {
             : .bad("there is no \(path), which fusermount3 needs to unmount; as root: \(advice)")
     }
 
-    /// What makes previews of pictures and videos that are sent.
+    /// Examines the programs that make previews of outgoing pictures and videos.
     static func previews() async -> [Finding] {
         let equipment = await PreviewMaker().equipment()
         var findings: [Finding] = []
@@ -55,21 +55,22 @@ enum MachineExamination {
                 : .note("videos are sent with a grey preview: install the package ffmpeg"))
         findings.append(
             MetadataRemover() != nil
-                ? .good("metadata can be removed from pictures that are sent (--strip-metadata images)")
+                ? .good("metadata can be removed from outgoing pictures (--strip-metadata images)")
                 : .note(
                     "metadata of pictures cannot be removed (--strip-metadata images): install the package "
                         + MetadataRemover.package))
         return findings
     }
 
-    /// The data directory of the core that ChatFS brings along, and its servers. Blocks.
+    /// Examines the data directory of the embedded core, and returns its servers. Blocks.
     static func embedded(_ access: DirectoryAccess) -> (findings: [Finding], servers: ServerExamination) {
         var servers = ServerExamination()
         do {
             try DataDirectory.requireParts(access.path)
             guard try access.folder.condition != .new else {
                 return (
-                    [.note("there is no data directory yet: chatfs profile create NAME makes it")], servers
+                    [.note("there is no data directory yet: 'chatfs profile create NAME' creates it")],
+                    servers
                 )
             }
             let directory = try access.open()
@@ -83,7 +84,7 @@ enum MachineExamination {
             }
             let count: Finding =
                 profiles.isEmpty
-                ? .note("the data directory has no profile: chatfs profile create NAME makes one")
+                ? .note("the data directory has no profile: 'chatfs profile create NAME' creates one")
                 : .good(
                     "profiles: \(profiles.map(\.displayName).joined(separator: ", "))",
                     naming: profiles.map(\.displayName))
@@ -93,15 +94,15 @@ enum MachineExamination {
         }
     }
 
-    /// Free bytes below which a large file may not be received.
+    /// Free bytes below which large files may not fit.
     private static let littleRoom: UInt64 = 1 << 30
 
-    /// A full disk, or one with little room; nil where there is room, or where that cannot be asked. Blocks.
+    /// Reports a full disk or little free space; nil if there is enough or the space is unknown. Blocks.
     static func room(at path: String) -> Finding? {
         if let disk = MountStatus.FullDisk(of: path) {
             return .bad(
-                "the disk of the data directory \(path) is full (\(ByteCount.rounded(disk.free)) free): free some space, "
-                    + "nothing can be received, written or sent until then", naming: [path])
+                "the disk of the data directory \(path) is full (\(ByteCount.rounded(disk.free)) free): receiving, "
+                    + "writing and sending fail until you free some space", naming: [path])
         }
         guard let free = try? OpenFile(path, flags: O_RDONLY).availableBytes(), free < littleRoom else {
             return nil

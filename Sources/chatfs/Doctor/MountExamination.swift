@@ -3,10 +3,10 @@ import Desktop
 import Glibc
 import Posix
 
-/// Mounts whose processes have died or hang, and processes that hold a mount which is gone here.
+/// Examines mounts whose processes have died or hang, and processes that keep an unmounted mount busy.
 enum MountExamination {
     static func findings() async -> [Finding] {
-        // Where the table of mounts cannot be read, other findings say so.
+        // Other findings report an unreadable mount table.
         let mounts = await ThreadPool.shared.run { (try? Mounted.all()) ?? [] }
         var findings: [Finding] = []
         for mounted in mounts {
@@ -22,22 +22,22 @@ enum MountExamination {
         case .status, .foreign, .unasked: return nil
         case .disconnected:
             return Finding.bad(
-                "the process of the mount at \(place) has died: 'chatfs unmount \(place)' takes it away",
+                "the process of the mount at \(place) has died: 'chatfs unmount \(place)' removes the mount",
                 naming: [place]
-            ).fixed("the dead mount at \(place) was taken away") { try await mounted.detach() }
+            ).fixed("the dead mount at \(place) was removed") { try await mounted.detach() }
         case .silent:
             return .failed(
-                "the mount at \(place) does not answer: 'chatfs service logs' or the journal may say why; 'fusermount3 -uz "
-                    + "\(place)' takes it away, with what was not sent yet kept", naming: [place])
+                "the mount at \(place) does not answer: 'chatfs service logs' or the journal may show the reason; 'fusermount3 -uz "
+                    + "\(place)' removes it and keeps unsent files", naming: [place])
         }
     }
 
     // MARK: - Other namespaces
 
-    /// Processes of this user, each for the mounts in its mount namespace that are not here. A copy there keeps the
-    /// files of a mount busy and its process alive.
+    /// Returns a finding for each mount that only another process's mount namespace contains. Such a copy
+    /// keeps the mount's files busy and its process alive.
     ///
-    /// - Parameter own: device numbers of the mounts that this process sees.
+    /// - Parameter own: Device numbers of the mounts that this process sees.
     static func holders(own: Set<String>) -> [Finding] {
         guard let here = namespace(of: "self") else { return [] }
         var seen: Set<String> = []
@@ -58,11 +58,11 @@ enum MountExamination {
         let name = ProcessInformation.bytes(of: "/proc/\(process)/comm", limit: 64)
             .map { String(decoding: $0.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self) }
         return .note(
-            "\(name ?? "a process") (process \(process)) holds the mount \(mount.path) in a mount namespace of its own; it "
+            "\(name ?? "a process") (process \(process)) keeps the mount \(mount.path) in its own mount namespace; the mount "
                 + "ends with that process", naming: [mount.path])
     }
 
-    /// nil where it cannot be seen.
+    /// Returns nil if access is denied.
     private static func namespace(of process: String) -> String? {
         var buffer = [CChar](repeating: 0, count: 64)
         let count = readlink("/proc/\(process)/ns/mnt", &buffer, buffer.count)

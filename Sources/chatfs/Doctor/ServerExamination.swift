@@ -4,12 +4,12 @@ import SMP
 import SMPClient
 import XFTP
 
-/// Whether relays for files and messages answer. Each is asked once, however many profiles use it.
+/// Contacts relays for files and messages, each once, even if several profiles use it.
 struct ServerExamination: Sendable {
     private(set) var servers: [AnyRelay] = []
-    /// A profile that has a proxy reaches nothing past it, so its servers are asked through it.
+    /// Proxies of profiles: their servers must be contacted only through these.
     private var proxies: [AnyRelay: SOCKSProxy] = [:]
-    /// The proxy for all servers; nil: for each that of its profile, or none.
+    /// Proxy for all servers; nil to use the proxy of each profile.
     var proxy: SOCKSProxy?
 
     mutating func add(_ server: AnyRelay, _ proxy: SOCKSProxy? = nil) {
@@ -21,12 +21,13 @@ struct ServerExamination: Sendable {
         for server in others.servers { add(server, others.proxies[server]) }
     }
 
-    /// How many of them are on other machines, which see the address of this one.
+    /// Number of servers on other machines, which see the address of this machine.
     var remoteCount: Int { servers.count { !$0.isLocal } }
 
-    /// The answers of all servers, which are asked at once.
+    /// Contacts all servers concurrently.
     ///
-    /// - Parameter hasNetwork: false: only servers of this machine are asked, and one finding says why.
+    /// - Parameter hasNetwork: False to contact only servers on this machine and report the missing network
+    ///   once.
     func findings(hasNetwork: Bool = true) async -> [Finding] {
         var findings: [Finding] = []
         if !servers.contains(where: \.isForFiles) {
@@ -36,7 +37,7 @@ struct ServerExamination: Sendable {
         if asked.count < servers.count {
             findings.append(
                 .failed(
-                    "no network: \(servers.count - asked.count) servers of other machines were not asked; what is sent waits"
+                    "no network: \(servers.count - asked.count) servers on other machines were not contacted; outgoing files wait"
                 ))
         }
         return findings
@@ -93,7 +94,7 @@ extension AnyRelay {
         }
     }
 
-    /// Whether it is on this machine.
+    /// True if the server is on this machine.
     fileprivate var isLocal: Bool {
         hosts.allSatisfy { $0 == "localhost" || $0.hasPrefix("127.") || ["::1", "[::1]"].contains($0) }
     }

@@ -2,7 +2,7 @@ import Base
 import Configuration
 import Posix
 
-/// The units of mounts of the configuration, where systemd serves this user.
+/// Examines the systemd units of the configuration's mounts.
 enum ServiceExamination {
     static func findings() async -> [Finding] {
         let configuration = await ThreadPool.shared.run {
@@ -22,7 +22,7 @@ enum ServiceExamination {
         return findings
     }
 
-    /// nil for a mount that is no service.
+    /// Returns nil for a mount without an enabled or failed unit.
     static func finding(of state: ServiceState, mount: String) -> Finding? {
         switch state.active {
         case "failed":

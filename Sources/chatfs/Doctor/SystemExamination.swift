@@ -3,7 +3,7 @@ import Glibc
 import Keyring
 import Posix
 
-/// What mounts use of the system besides FUSE: clock, keyring, features of the kernel, network.
+/// Examines the system beside FUSE: clock, keyring, kernel features, network.
 enum SystemExamination {
     /// Blocks for a moment.
     static func findings() -> [Finding] {
@@ -17,32 +17,32 @@ enum SystemExamination {
 
     // MARK: - Clock
 
-    /// 1 January 2026: no version of ChatFS is older.
+    /// 1 January 2026, in seconds since 1970; every version of ChatFS is newer.
     private static let earliest: Int64 = 1_767_225_600
 
     /// - Parameters:
-    ///   - now: seconds since 1970.
-    ///   - isSynchronised: nil if the kernel does not say.
+    ///   - now: Seconds since 1970.
+    ///   - isSynchronised: nil if unknown.
     static func clock(now: Int64, isSynchronised: Bool?) -> Finding {
         if now < earliest {
             return .bad(
-                "the clock is wrong (\(Timestamp(seconds: now).text)): servers refuse to connect and files look expired; set "
+                "the clock is wrong (\(Timestamp(seconds: now).text)): connections fail and files appear expired; set "
                     + "it, or install the package systemd-timesyncd")
         }
         if isSynchronised == false {
             return .note(
-                "nothing keeps the clock right: files may look expired early or late; install the package "
+                "the clock is not synchronised: files may appear expired early or late; install the package "
                     + "systemd-timesyncd or chrony")
         }
         return .good("the clock is plausible")
     }
 
-    /// The answer of adjtimex(2), which the module Glibc lacks; nil if the kernel does not say.
+    /// Returns the result of adjtimex(2), which the module Glibc lacks; nil if unknown.
     private static func isClockSynchronised() -> Bool? {
         typealias Call = @convention(c) (UnsafeMutableRawPointer) -> Int32
         guard let symbol = dlsym(nil, "adjtimex") else { return nil }
         let call = unsafeBitCast(symbol, to: Call.self)
-        // struct timex has 208 bytes. Its first member names what to change: nothing.
+        // struct timex has 208 bytes. Its first member, the modes, stays 0: read only.
         var clock = [UInt64](repeating: 0, count: 32)
         let state = clock.withUnsafeMutableBytes { call($0.baseAddress!) }
         // TIME_ERROR.
@@ -53,10 +53,10 @@ enum SystemExamination {
 
     static func keyring(isPossible: Bool) -> Finding {
         isPossible
-            ? .good("a keyring of the desktop can be asked")
+            ? .good("a desktop keyring is available")
             : .note(
-                "no keyring of the desktop can be asked in this session: a passphrase, 'chatfs unlock' or a credential of "
-                    + "systemd unlocks the data")
+                "this session has no desktop keyring: a passphrase, 'chatfs unlock' or a systemd "
+                    + "credential unlocks the data")
     }
 
     // MARK: - Kernel
@@ -69,9 +69,9 @@ enum SystemExamination {
             )
     }
 
-    /// Only root may have the kernel read files by itself.
+    /// FUSE passthrough needs root and Linux 6.9. Returns nil if it is irrelevant.
     ///
-    /// - Parameter kernel: its release, such as `6.12.5-amd64`.
+    /// - Parameter kernel: Release of the kernel, such as `6.12.5-amd64`.
     static func passthrough(kernel: String, isRoot: Bool) -> Finding? {
         let numbers = kernel.split(whereSeparator: { !$0.isNumber }).prefix(2).compactMap { Int($0) }
         guard numbers.count == 2 else { return nil }
@@ -79,12 +79,12 @@ enum SystemExamination {
         if isNew {
             return isRoot
                 ? .good(
-                    "the kernel can read finished files by itself (--cache plain, Linux \(numbers[0]).\(numbers[1]))"
+                    "the kernel can read complete files directly (--cache plain, Linux \(numbers[0]).\(numbers[1]))"
                 )
                 : nil
         }
         return .note(
-            "finished files are read through ChatFS: Linux \(numbers[0]).\(numbers[1]) cannot read them by itself (6.9 can)"
+            "complete files are read through ChatFS: Linux \(numbers[0]).\(numbers[1]) has no FUSE passthrough (6.9 has)"
         )
     }
 
@@ -98,10 +98,10 @@ enum SystemExamination {
 
     // MARK: - Network
 
-    /// Whether an interface besides the loopback has an address.
+    /// Returns true if an interface other than the loopback has an address, or if that is unknown.
     static func hasNetwork() -> Bool {
         var list: UnsafeMutablePointer<ifaddrs>?
-        // Where that cannot be asked, servers are asked.
+        // An unknown state counts as a network.
         guard getifaddrs(&list) == 0 else { return true }
         defer { freeifaddrs(list) }
         var next = list

@@ -32,7 +32,7 @@ enum KeyAgent {
             }
             usleep(2_000)
         }
-        throw Refusal("The process that would hold the key could not be started.")
+        throw Refusal("The background process for the key could not be started.")
     }
 
     /// Formats the remaining time, such as `7 h 59 min`.

@@ -87,7 +87,7 @@ struct CacheRequestHandler: Sendable {
     ) async throws(HydrationError) -> CacheAnswer {
         if item.direction == .received {
             guard file.status != .rcvComplete else {
-                return CacheAnswer(problem: "The file is here already.")
+                return CacheAnswer(problem: "The file is already local.")
             }
             // Before `unpin`, which ends the worker's download.
             let isComing = hydrator.condition(of: file.id).stage != .idle || hydrator.isPinned(file.id)
@@ -95,11 +95,11 @@ struct CacheRequestHandler: Sendable {
             try await hydrator.unpin(file.id)
             await requests.cancel(file.id)
             guard await hydrator.cancel(file.id) else {
-                return CacheAnswer(problem: "The file is here already.")
+                return CacheAnswer(problem: "The file is already local.")
             }
             switch file.status {
             case .rcvAccepted, .rcvTransfer, .rcvWarning: break
-            default: return CacheAnswer(problem: isComing ? nil : "Nothing of the file is on its way.")
+            default: return CacheAnswer(problem: isComing ? nil : "The file is not being received.")
             }
         }
         do throws(ChatError) {
@@ -121,7 +121,7 @@ struct CacheRequestHandler: Sendable {
                 }
             } catch {
                 // The next mount retries.
-                Log("mount").warning("a pinned or unfinished file was left as it is: \(error.sentence)")
+                Log("mount").warning("pinned or unfinished file not resumed: error=\(error.sentence)")
             }
         }
     }

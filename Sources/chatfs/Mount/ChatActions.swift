@@ -6,7 +6,8 @@ import Glibc
 import Notifications
 import Posix
 
-/// Actions on whole chats for programs, equal to `chatfs mute`, `keep set` and `send --text`. Stateless.
+/// Carries out actions on whole chats for programs: the equivalents of `chatfs mute`, `keep set` and `send
+/// --text`. Stateless.
 struct ChatActions: Sendable {
     let core: any ChatCore
     let keeping: KeepWorker
@@ -59,7 +60,7 @@ struct ChatActions: Sendable {
     private func keep(_ what: String?, _ folder: FolderDescription) async throws(ProgramError) {
         var request = KeepRequest(.set, chat: folder.chat.reference.description)
         guard let what else {
-            throw ProgramError(.invalidParameter, "The request does not say what to keep.")
+            throw ProgramError(.invalidParameter, "The request names no kinds of files to keep.")
         }
         request.what = what
         if let problem = await keeping.answer(request).problem { throw ProgramError(.refused, problem) }

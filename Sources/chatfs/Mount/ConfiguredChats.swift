@@ -28,8 +28,8 @@ struct ConfiguredChats: Sendable {
                 try await apply(rule, to: try await chats(), profileFolder)
             } catch {
                 // Logs above debug contain no chat names.
-                log.warning("The rules of a chat in the configuration were not applied.")
-                log.debug("The rules of '\(rule.name)' were not applied: \(sentence(of: error))")
+                log.warning("chat rules of the configuration not applied")
+                log.debug("chat rules not applied: chat='\(rule.name)' error=\(sentence(of: error))")
             }
         }
     }

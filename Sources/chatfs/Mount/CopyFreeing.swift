@@ -11,13 +11,13 @@ struct CopyFreeing: Sendable {
     let hydrator: Hydrator
     let core: MountedCore
 
-    /// - Parameter lastCopyToo: True to delete a file too that no relay has.
+    /// - Parameter lastCopyToo: True to delete the file even if no relay has it.
     /// - Returns: The free bytes of the disk afterwards.
     /// - Throws: `.lastCopy` if the file could not be received again, `.refused` if it must stay, `.failed`.
     func free(_ entry: NodeID, lastCopyToo: Bool) async throws(ProgramError) -> UInt64 {
         guard let item = await fileSystem.item(at: entry), let file = item.file, item.direction == .received
         else {
-            throw ProgramError(.refused, "Your own files stay: nobody keeps them for you.")
+            throw ProgramError(.refused, "Your own files stay: no relay keeps a copy for you.")
         }
         if hydrator.isPinned(file.id) {
             throw ProgramError(.refused, "The file is kept on this device. Choose Stop Keeping first.")

@@ -18,7 +18,7 @@ struct CoreSettings: Sendable {
     var proxy: SOCKSProxy?
     /// True if opening a file marks its message as read in an official core.
     var marksRead = false
-    /// How the link and the code of a phone are shown.
+    /// Display of a phone's link and code.
     var phoneDisplay = LinkDisplay()
     /// nil keeps the profile's policy.
     var relayPolicy: RelayApprovalPolicy?

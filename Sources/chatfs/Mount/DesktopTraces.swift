@@ -25,7 +25,7 @@ struct DesktopTraces: Sendable {
                 desktop: DesktopThumbnails(try ThumbnailFolder(path: path, mountpoint: mountpoint)),
                 names: names, mountpoint: mountpoint)
         } catch {
-            Log("mount").notice("No previews are offered to the desktop: \(error.sentence)")
+            Log("mount").notice("desktop previews off: error=\(error.sentence)")
             return nil
         }
     }
@@ -45,7 +45,8 @@ struct DesktopTraces: Sendable {
             var traces: [ThumbnailFolder.Traces] = []
             let earlier = try names.mountpoints()
             if !earlier.contains(where: { $0.path.hasSameBytes(as: mountpoint) }) {
-                // Mounted here by another profile or an old version: everything that leads here is ours.
+                // Another profile or an old version was mounted here, so every thumbnail of this path is
+                // ours.
                 traces.append(.init(mountpoint: mountpoint, since: nil, isLookedForByName: true))
                 try note(isSwept: false)
             }
@@ -79,7 +80,7 @@ struct DesktopTraces: Sendable {
         }
         let sweeping = Task { await desktop.finish() }
         if await sweeping.result(within: Self.timeout) == nil {
-            Log("mount").warning("what the desktop kept of this mount is left for the next one to sweep")
+            Log("mount").warning("desktop thumbnails left for the next mount: reason=timeout")
         }
     }
 
@@ -87,7 +88,7 @@ struct DesktopTraces: Sendable {
         do throws(NamespaceError) {
             try names.eachPath { body($0.bytes) }
         } catch {
-            Log("mount").warning("The names of files could not be read: \(error.sentence)")
+            Log("mount").warning("names of files unreadable: error=\(error.sentence)")
         }
     }
 

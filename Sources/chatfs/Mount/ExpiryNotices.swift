@@ -30,11 +30,11 @@ struct ExpiryNotices: Sendable {
                 try store.noteTold(shown)
             }
             let told = new.compactMap { entries[$0.file] }
-            log.notice("files that relays drop soon, and that are not here: \(told.count)")
+            log.notice("remote files expire soon: count=\(told.count)")
             fileSystem.tellExpiring(told.map(\.id))
             whenExpiring(told)
         } catch {
-            log.warning("nobody was told of files that relays drop soon: \(error.sentence)")
+            log.warning("expiring files not reported: error=\(error.sentence)")
         }
     }
 }

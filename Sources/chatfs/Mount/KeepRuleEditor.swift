@@ -26,8 +26,8 @@ struct KeepRuleEditor: Sendable {
         let kinds = request.what.map(KeepRule.Kinds.init)
         let moment = request.when.map(KeepRule.Moment.init)
         // Commands already checked these values.
-        if case .some(nil) = kinds { throw UsageError("what is kept is never, media or all") }
-        if case .some(nil) = moment { throw UsageError("it is kept at arrival or when it is expiring") }
+        if case .some(nil) = kinds { throw UsageError("--what takes never, media or all") }
+        if case .some(nil) = moment { throw UsageError("--when takes arrival or expiring") }
         return KeepOverride(
             kinds: kinds ?? nil, largest: request.largest, minimumFree: request.minimumFree,
             usesMetered: request.metered, moment: moment ?? nil, receivesSmallMedia: request.autoReceive)

@@ -200,10 +200,10 @@ final class KeepWorker: Sendable {
                 try await ThreadPool.shared.run { () throws(KeepingError) in try store.reset(chat) }
                 // Other rules may be outdated, and are read again here or with the next command.
                 do { try await readRules() } catch {
-                    log.warning("rules are not read again: \(sentence(of: error))")
+                    log.warning("rules not reloaded: error=\(sentence(of: error))")
                 }
             } catch {
-                log.warning("the rule of a chat that is gone stays: \(error.sentence)")
+                log.warning("rule of a deleted chat not removed: error=\(error.sentence)")
             }
         }
     }
@@ -218,7 +218,7 @@ final class KeepWorker: Sendable {
             // Permanent: the core knows the problem, or will soon.
             failed(file, problem)
         } else if condition.stage == .idle {
-            failed(file, FileProblem(.other, "Its place was needed for others."))
+            failed(file, FileProblem(.other, "The cache has no space for the file."))
         } else {
             plan.withLock { $0.progressed(file, now: clock.now()) }
         }
@@ -273,10 +273,10 @@ final class KeepWorker: Sendable {
                 try await scan()
             } catch {
                 if Task.isCancelled { return }
-                log.warning("what is to be kept could not be looked at: \(sentence(of: error))")
+                log.warning("scan failed, retrying: error=\(sentence(of: error))")
                 timer.set(clock.now().advanced(by: Self.pause))
             }
-            // Scanning takes at most a twentieth of the time, however many changes there are.
+            // Scanning takes at most a twentieth of the time, even with many changes.
             let pause = max(.milliseconds(100), (ContinuousClock.now - began) * 20)
             guard (try? await Task.sleep(for: pause)) != nil else { return }
         }

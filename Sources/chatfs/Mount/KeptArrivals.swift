@@ -19,7 +19,7 @@ enum KeptArrivals {
             defer { store.close() }
             return ArrivalRule(try store.rules().arrivals)
         } catch {
-            Log("keep").warning("nothing is received at arrival: \(error.sentence)")
+            Log("keep").warning("rules unreadable, receiving nothing on arrival: error=\(error.sentence)")
             return ArrivalRule(ArrivalRule.Choice(usual: false))
         }
     }

@@ -153,7 +153,7 @@ final class MountNotifications: Sendable {
             guard let early else { return await ThreadPool.shared.run { notifier.stop() } }
             notifier.tell(missed + early)
         } catch {
-            log.warning("Nothing will be told on the desktop: \(Base.sentence(of: error))")
+            log.warning("desktop notifications off: error=\(Base.sentence(of: error))")
             state.withLock { $0.isStopped = true }
         }
     }
@@ -163,7 +163,7 @@ final class MountNotifications: Sendable {
         do {
             return try muted.all()
         } catch {
-            Log("notifications").warning("which chats are muted cannot be read: \(error.sentence)")
+            Log("notifications").warning("muted chats unreadable, notifying for all: error=\(error.sentence)")
             return []
         }
     }

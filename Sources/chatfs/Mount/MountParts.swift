@@ -62,7 +62,7 @@ struct MountParts: Sendable {
         files.entryPermissions = settings.entryPermissions
         files.folders = settings.folderArchiver == nil ? .refuse : settings.folders
         if files.folders != settings.folders {
-            Log("mount").notice("Folders are not sent: libarchive is missing (package libarchive13).")
+            Log("mount").notice("folders not sent: libarchive missing (package libarchive13)")
         }
         files.folderArchiver = settings.folderArchiver
         files.folderQuietTime = max(settings.quietTime * 5, .seconds(1))
@@ -80,7 +80,7 @@ struct MountParts: Sendable {
             try cache.remove()
         } catch {
             Log("mount").warning(
-                "the cache is left for the next mount to sweep: \(sentenceWithCauses(of: error))")
+                "cache left for the next mount: error=\(sentenceWithCauses(of: error))")
         }
         fileSystem.close()
     }

@@ -19,7 +19,7 @@ struct MountService: ProgramService {
     let preparation: MessagePreparation
     let mountpoint: String
     let metrics: MountMetrics
-    /// Nil where users are told nothing.
+    /// Returns nil without desktop notifications.
     let notifications: @Sendable () -> MountNotifications?
 
     private var lister: EntryLister { fileSystem.lister }
@@ -34,7 +34,7 @@ struct MountService: ProgramService {
 
     func carryOut(_ request: ProgramRequest) async throws(ProgramError) -> ProgramResult {
         switch request.method {
-        // The conversation's own.
+        // `ProgramServer` performs the subscription.
         case .subscribe: return ProgramResult(done: true)
         case .listChats: return await listChats()
         case .listItems: return try await items(request)
@@ -59,7 +59,7 @@ struct MountService: ProgramService {
         }
     }
 
-    // MARK: - Looking
+    // MARK: - Queries
 
     private func listChats() async -> ProgramResult {
         let muted = await chats.muted()
@@ -77,7 +77,8 @@ struct MountService: ProgramService {
         let folder = try folder(request)
         let count = request.count ?? ProgramProtocol.maxCount
         guard 1...ProgramProtocol.maxCount ~= count else {
-            throw ProgramError(.invalidParameter, "The count is between 1 and \(ProgramProtocol.maxCount).")
+            throw ProgramError(
+                .invalidParameter, "The count must be between 1 and \(ProgramProtocol.maxCount).")
         }
         do throws(FileSystemError) {
             let found = try await lister.entries(
@@ -119,13 +120,13 @@ struct MountService: ProgramService {
         }
     }
 
-    // MARK: - Acting
+    // MARK: - Actions
 
     private func markRead(_ request: ProgramRequest) throws(ProgramError) -> ProgramResult {
         let folder = try folder(request)
         guard let notifications = notifications() else {
             throw ProgramError(
-                .refused, "Nothing is counted as unread: the mount was made with '--notifications off'.")
+                .refused, "There are no unread counts: the mount runs with '--notifications off'.")
         }
         notifications.markRead(folder.chat.reference)
         return ProgramResult(done: true)
@@ -158,7 +159,7 @@ struct MountService: ProgramService {
         } catch  where error.code == EPERM {
             throw ProgramError(
                 .refused,
-                "Only a file that failed, is unsure, is held back or was recovered is sent once more.",
+                "Only failed, unsure, held back and recovered files can be resent.",
                 cause: error)
         } catch {
             throw ProgramError(error)
@@ -166,7 +167,7 @@ struct MountService: ProgramService {
         return ProgramResult(item: (await lister.entry(entry.id)).map(ProgramItem.init), done: true)
     }
 
-    /// As `chatfs send` does; the file is read by this process, so it must not lie in this mount.
+    /// Sends a file like `chatfs send`. This process reads the file, so it must not be on this mount.
     private func upload(_ request: ProgramRequest) async throws(ProgramError) -> ProgramResult {
         let folder = try folder(request)
         let source = try await source(request)
@@ -180,7 +181,7 @@ struct MountService: ProgramService {
                     source, caption: request.caption ?? "", limit: limit, stagingFolder: core.stagingFolder,
                     isInterrupted: {})
             }
-            // The core has moved what it took, and needs nothing of a repetition.
+            // The core has moved an accepted file, and does not need that of a repetition.
             defer { unlink(composed.message.source.path) }
             var message = try await preparation.completed(composed.message)
             if let mark { message.id = mark }
@@ -194,13 +195,13 @@ struct MountService: ProgramService {
 
     private func source(_ request: ProgramRequest) async throws(ProgramError) -> String {
         guard let path = request.source, path.isAbsolutePath else {
-            throw ProgramError(.invalidParameter, "The source is an absolute path.")
+            throw ProgramError(.invalidParameter, "The source must be an absolute path.")
         }
-        // Of links that lead into the mount, looking would wait for this process itself.
+        // Following a link into the mount would deadlock this process.
         guard let resolved = await ThreadPool.shared.run({ PathOutside.resolved(path, outside: mountpoint) })
         else {
             throw ProgramError(
-                .refused, "A file of this mount is not uploaded: copy it to another place first.")
+                .refused, "Files on this mount cannot be uploaded: copy the file elsewhere first.")
         }
         return resolved
     }
@@ -222,7 +223,7 @@ struct MountService: ProgramService {
         guard !addresses.isEmpty, let approved = ApprovedServers(addresses) else {
             throw ProgramError(
                 .invalidParameter,
-                "A relay is written as xftp://fingerprint@host:port, or smp:// for messages.")
+                "Expected xftp://fingerprint@host:port, or smp:// for messages.")
         }
         do {
             try await ThreadPool.shared.run { [core] in try core.approve(approved) }

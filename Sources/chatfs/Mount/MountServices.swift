@@ -8,8 +8,7 @@ import Metrics
 import Namespace
 import Posix
 
-/// Who has to do with a mount beside the kernel: commands, programs, the rules about what is kept, and the desktop that
-/// is told what happens.
+/// Serves a mount's clients beside the kernel: commands, programs, keep rules and desktop notifications.
 struct MountServices: Sendable {
     private let parts: MountParts
     private let cacheRequests: CacheRequestHandler
@@ -20,12 +19,12 @@ struct MountServices: Sendable {
     private let programs: ProgramServer
     /// nil without `--metrics`.
     private let metricsFile: MetricsFile?
-    /// nil where the data is not encrypted, or no socket could be made.
+    /// nil if the data is not encrypted or the socket could not be created.
     private let keys: KeyServer?
-    /// There from `begin` on: what is told acts through the others.
+    /// Set by `begin`, because notification actions use the other parts.
     private let notifications = Lock<MountNotifications?>(nil)
 
-    /// Listens from now on.
+    /// Starts listening.
     init(_ parts: MountParts) async throws {
         self.parts = parts
         let (opened, settings, fileSystem) = (parts.core, parts.settings, parts.fileSystem)
@@ -54,7 +53,7 @@ struct MountServices: Sendable {
             do throws(DesktopError) {
                 try UnansweredRequests(profileFolder: opened.folder, key: markKey).tidy()
             } catch {
-                Log("mount").warning("old requests could not be removed: \(error.sentence)")
+                Log("mount").warning("old requests not removed: error=\(error.sentence)")
             }
         }
         control = try ControlServer(
@@ -65,7 +64,7 @@ struct MountServices: Sendable {
             answerCacheRequest: { await cacheRequests.answer($0) },
             answerKeepRequest: { await keeping.answer($0) },
             answerFreeRequest: { [hydrator = parts.hydrator] request in
-                // What is pinned stays on this machine.
+                // Pinned files stay local.
                 await opened.answer(request.sparing { hydrator.isPinned($0) })
             },
             answerDeleteRequest: { await deletion.answer($0) })
@@ -121,20 +120,20 @@ struct MountServices: Sendable {
         return file
     }
 
-    /// Unlocks the data directory for commands, so that none of them asks while this is mounted.
+    /// Serves the key to commands, so that they need no prompt during the mount.
     private static func keyServer(_ key: SecretBytes?, in folder: String) async -> KeyServer? {
         guard let key else { return nil }
         return await ThreadPool.shared.run {
             do throws(DesktopError) {
                 return try KeyServer(dataFolder: folder, key: key, holding: KeyHolding(.mount))
             } catch {
-                Log("mount").notice("commands will ask for the passphrase: \(error.sentence)")
+                Log("mount").notice("key not served, commands will prompt: error=\(error.sentence)")
                 return nil
             }
         }
     }
 
-    /// Once it is mounted: tells, goes on with what was asked for, and keeps what rules want.
+    /// Starts notifications, resumes earlier requests and applies keep rules. Called after the mount.
     func begin() {
         let told = MountNotifications(
             parts.settings, core: parts.core, outbox: parts.outbox, hydrator: parts.hydrator,
@@ -160,14 +159,14 @@ struct MountServices: Sendable {
         }
     }
 
-    /// Hears nobody any longer.
+    /// Closes the sockets for commands, programs and the key.
     func stopListening() {
         control.stop()
         programs.stop()
         keys?.stop()
     }
 
-    /// After `stopListening`, while the core can still take back what transfers left.
+    /// Ends the services. Called after `stopListening`, while the core can still cancel transfers.
     func end() async {
         await suspension.stop()
         await notifications.withLock { $0 }?.stop()

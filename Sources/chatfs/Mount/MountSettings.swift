@@ -46,7 +46,7 @@ struct MountSettings: Sendable {
     var writers: WriterPolicy
     /// nil for the embedded core.
     var official: OfficialCoreChoice?
-    /// How the link and the code of a phone are shown.
+    /// Display of a phone's link and code.
     var phoneDisplay = LinkDisplay()
     var proxy: SOCKSProxy?
     /// True if opening a file marks its message as read in an official core.
@@ -124,7 +124,7 @@ struct MountSettings: Sendable {
                 "--listen, --host, --versions, --policy and --receive-limit go with --core phone")
         }
         official?.phone = phone
-        // A phone's own marks stay unless its user asked for that by name.
+        // Messages on a phone are marked as read only with an explicit option.
         let mark = invocation["mark-read"].flatMap(MarkRead.init)
         let isPhone = official?.isPhone == true
         marksRead = mark.map { $0 == .onOpen } ?? !isPhone
@@ -154,13 +154,14 @@ struct MountSettings: Sendable {
         }
         if official == nil && proxy != nil { throw UsageError("--socks-proxy goes with --core") }
         if official != nil && !relays.isEmpty {
-            throw UsageError("relays of an official core are configured in SimpleX; --relay is for our own")
+            throw UsageError(
+                "configure relays of an official core in SimpleX; --relay is for ChatFS's own core")
         }
         try official?.checkFilesFolder()
         for path in [official?.filesFolder, official?.databasePrefix, directory.path, cachePath, metricsPath]
         {
             if let path, path.path(below: mountpoint) != nil {
-                throw UsageError("nothing that the mount needs may lie inside the mount")
+                throw UsageError("data, cache and core files must not be inside the mount")
             }
         }
     }
@@ -196,7 +197,8 @@ struct MountSettings: Sendable {
     ) throws(UsageError) -> [ProgramPattern] {
         try invocation.all(option).map { text throws(UsageError) in
             guard let pattern = ProgramPattern(text) else {
-                throw UsageError("--\(option) takes the name of a program, or NAME:WORD of its command line")
+                throw UsageError(
+                    "--\(option) takes the name of a program, or NAME:WORD with a word of its command line")
             }
             return pattern
         }

@@ -89,10 +89,10 @@ final class MountSuspension: Sendable {
             switch effect {
             case .suspend:
                 await core.suspend()
-                Log("mount").notice("nothing is transferred until it is resumed")
+                Log("mount").notice("transfers suspended")
             case .resume:
                 await core.resume()
-                Log("mount").notice("transfers go on")
+                Log("mount").notice("transfers resumed")
             case .letSleep: system.readyToSleep()
             }
         }

@@ -26,7 +26,7 @@ struct MountedCore: Sendable {
     /// Approves messages to other people's servers in the local network. Blocks.
     var approveServers: @Sendable ([ServerAddress]) throws -> Void = { _ in
         throw ChatError(
-            .invalidCommand, "The official core decides by itself which messaging servers it contacts.")
+            .invalidCommand, "The official core chooses its messaging servers itself.")
     }
     /// Deletes the copy of a file whose message stays (`EmbeddedCore.freeCopy`); nil if the core owns the copies.
     let free: (@Sendable (FileID, _ lastCopyToo: Bool) async throws(ChatError) -> Bool)?
@@ -162,7 +162,7 @@ extension MountedCore {
     func answer(_ request: FreeRequest) async -> FreeAnswer {
         guard let free else {
             return FreeAnswer(
-                freed: [], problem: "An official core keeps its files itself: delete them with its app.")
+                freed: [], problem: "An official core owns its files: delete them with its app.")
         }
         var freed: [Int64] = []
         for file in request.free.prefix(FreeRequest.maxFiles) {

@@ -54,7 +54,7 @@ final class MountedProfile: Sendable {
     ) async throws -> MountedProfile {
         if settings.hydration.cacheMode == .plain {
             Log("mount").warning(
-                "--cache plain: files that are read lie decrypted on the disk until the mount ends, and ChatFS does "
+                "--cache plain: decrypted files stay on the disk until the mount ends, and ChatFS does "
                     + "not detect changes there; see docs/security/threat-model.md")
         }
         let mountpoint: Mountpoint
@@ -151,7 +151,7 @@ final class MountedProfile: Sendable {
         {
             let ending = await session.unmountIfIdle()
             if ending == .covered { break }
-            // Gone: the connection ends soon, or when its last holder does.
+            // If gone, the connection ends soon, or with its last holder.
             try? await Task.sleep(for: ending == .gone ? .milliseconds(5) : .milliseconds(50))
         }
         if ended.isRequested { return await session.isGone() }
@@ -175,12 +175,13 @@ final class MountedProfile: Sendable {
     }
 }
 
-/// Returns nil, with a log line, if the mount table cannot be watched. Then only the end of the connection is noticed.
+/// Returns nil, with a log line, if the mount table cannot be watched. Then only the end of the connection is
+/// detected.
 private func watchMount(of session: FuseSession, left: StopRequest) -> MountWatch? {
     do throws(SystemError) {
         return try session.watch { left.request() }
     } catch {
-        Log("mount").warning("An unmount may be noticed late: \(error.sentence)")
+        Log("mount").warning("mount table not watched, unmounts may be noticed late: error=\(error.sentence)")
         return nil
     }
 }

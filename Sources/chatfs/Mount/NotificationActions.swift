@@ -9,7 +9,7 @@ import Notifications
 import Posix
 import XFTP
 
-/// Performs the actions of notification buttons, equal to the commands of the same names. Stateless.
+/// Performs the actions of notification buttons, which equal the commands of the same names. Stateless.
 struct NotificationActions: Sendable {
     let core: MountedCore
     let fileSystem: FileSystem
@@ -19,7 +19,7 @@ struct NotificationActions: Sendable {
     /// Shows files in a desktop program.
     let reveal: @Sendable (FileLocation) -> Void
 
-    /// Performs an action. Returns a sentence that tells why it failed, or nil on success.
+    /// Performs an action. Returns the reason for a failure as a sentence, or nil on success.
     func perform(_ action: NotificationAction) async -> String? {
         switch action {
         case .approve(let addresses): await approve(addresses)
@@ -39,7 +39,7 @@ struct NotificationActions: Sendable {
     }
 
     private func approve(_ addresses: [String]) async -> String? {
-        guard let approved = ApprovedServers(addresses) else { return "The address makes no sense." }
+        guard let approved = ApprovedServers(addresses) else { return "The address is invalid." }
         do {
             try await ThreadPool.shared.run { [core] in try core.approve(approved) }
             _ = await cacheRequests.answer(CacheRequest(.tryAgain))
@@ -67,7 +67,7 @@ struct NotificationActions: Sendable {
         case .success: return nil
         // Already being sent.
         case .failure(let error) where error.code == EPERM: return nil
-        case .failure(let error): return "The file could not be sent once more. \(error.sentence)"
+        case .failure(let error): return "The file could not be resent. \(error.sentence)"
         }
     }
 
@@ -92,14 +92,14 @@ struct NotificationActions: Sendable {
             }
             paths.append("\(mountpoint)/\(path)")
         }
-        guard !paths.isEmpty else { return "The file is not there any more." }
+        guard !paths.isEmpty else { return "The file no longer exists." }
         reveal(FileLocation(paths, opens: opens))
         return nil
     }
 
     private func showFolder(_ chat: ChatReference) -> String? {
         guard let folder = fileSystem.lister.folder(of: chat) else {
-            return "The chat is not there any more."
+            return "The chat no longer exists."
         }
         reveal(FileLocation(["\(mountpoint)/\(folder.name)"], opens: false))
         return nil

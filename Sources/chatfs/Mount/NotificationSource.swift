@@ -46,8 +46,8 @@ struct NotificationSource: Sendable {
 
     private static func refusal(of server: String) -> RefusedRequest {
         RefusedRequest(
-            "Somebody named a messaging server inside your own network, and it was not connected to. What goes there "
-                + "waits until you approve it: do so only if it is known to you.",
+            "A contact named a messaging server inside your own network, which ChatFS did not contact. Messages for it "
+                + "wait for your approval: approve only a server that you know.",
             server: server)
     }
 
@@ -98,7 +98,7 @@ struct NotificationSource: Sendable {
         let isInside = relays.contains(where: \.leadsIntoOwnNetwork)
         return .awaitsApproval(
             file, relays: relays.map(\.withoutPassword.text),
-            warning: isInside ? "It is inside your own network: approve it only if it is known to you." : "",
+            warning: isInside ? "It is inside your own network: approve it only if you know it." : "",
             isAttempt: isAttempt)
     }
 
@@ -256,29 +256,29 @@ extension NotificationSource {
         switch notice.request {
         case .fetch(let kind):
             switch kind {
-            // They start by themselves when a folder is displayed.
+            // These start without a user's request when a folder is displayed.
             case .thumbnailer, .indexer: nil
             case .scanner, .backup, .sniffer, .named:
-                "This program (\(kind.noun)) gets only files that are on this device. Receive the files first, in the "
+                "This program (\(kind.noun)) can only read files on this device. Receive the files first, in the "
                     + "menu of the file manager."
             }
         case .overwrite:
-            "Files that were sent or received are never changed or replaced: give the new one another name, or choose "
+            "Sent and received files cannot be changed or replaced: give the new file another name, or choose "
                 + "Keep Both."
         case .create:
             notice.sentence
                 ?? (notice.folder == nil
-                    ? "Files are sent from the folders of chats: copy this one into one of them." : nil)
+                    ? "Only folders of chats send files: copy the file into one of them." : nil)
         case .rename:
-            "Only a file that was not sent yet gets another name, and only within its folder."
+            "Only an unsent file can be renamed, and only within its folder."
         case .remove: notice.sentence
         case .moveOut:
-            "The file was copied, and it stays in the chat, too: it belongs to its message."
+            "The file was copied. It also stays in the chat, because it belongs to its message."
         case .makeFolder:
             notice.folder == nil
-                ? "A folder here is a chat with a person or a group. Make a new folder inside of one."
+                ? "Folders here are chats with a person or a group. Make a new folder inside a chat."
                 : notice.sentence ?? "A folder cannot be sent: send its files, or a ZIP archive of it."
-        case .write: "The file is larger than can be sent; nothing of it was."
+        case .write: "The file is too large and was not sent."
         }
     }
 }

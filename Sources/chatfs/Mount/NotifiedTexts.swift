@@ -7,7 +7,7 @@ final class NotifiedTexts: Sendable {
     /// Read offset of each log in bytes; nil before `follow`.
     private let ends = Lock<[ChatReference: UInt64]?>(nil)
 
-    /// Maximum bytes read; of longer additions only the end is read.
+    /// Maximum bytes to read; of a longer addition only the end is read.
     private static let maxBytes: UInt64 = 256 << 10
 
     /// The relevant fields of a log line (`docs/reference/filesystem.md`, "Log of a chat").

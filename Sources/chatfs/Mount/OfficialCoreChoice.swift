@@ -15,7 +15,7 @@ struct OfficialCoreChoice: Sendable {
     let filesFolder: String?
     /// Passphrase of an encrypted database until it is opened; nil if none was given.
     let passphrase: Passphrase?
-    /// How a phone finds this computer, and what it is asked for.
+    /// Network place and limits for a phone.
     var phone = PhoneOptions()
 
     var isPhone: Bool { if case .phone = address { true } else { false } }
@@ -38,8 +38,8 @@ struct OfficialCoreChoice: Sendable {
         // A library would create a missing database, and migrate one of an older version or another program.
         if case .library = address, database == nil {
             throw UsageError(
-                "--core lib: needs --database: the SimpleX database without _chat.db, which is made where there is none "
-                    + "(simplex-chat has its own at \(DatabaseFiles.defaultPrefix()))")
+                "--core lib: needs --database: the SimpleX database without _chat.db, created if it is missing "
+                    + "(simplex-chat uses \(DatabaseFiles.defaultPrefix()))")
         }
         if case .phone = address, database != nil || filesFolder != nil || passphraseDescriptor != nil {
             throw UsageError(
@@ -55,11 +55,11 @@ struct OfficialCoreChoice: Sendable {
     /// - Throws: `UsageError` for a running program, which has them open.
     func database() throws -> DatabaseFiles {
         if case .phone = address {
-            throw UsageError("the database of a phone is on the phone: its app makes archives of it")
+            throw UsageError("the database of a phone is on the phone: use its app to make an archive")
         }
         if case .webSocket = address {
             throw UsageError(
-                "a running program has its database open: end it, and name the database with --core lib: or "
+                "a running program has its database open: end it, and open the database with --core lib: or "
                     + "--core simplex-chat")
         }
         return try DatabaseFiles(prefix: databasePrefix)
@@ -67,7 +67,7 @@ struct OfficialCoreChoice: Sendable {
 
     func checkFilesFolder() throws(UsageError) {
         if case .webSocket = address, filesFolder == nil {
-            throw UsageError("a running core needs --files-folder: the folder it was started with")
+            throw UsageError("a running core needs --files-folder, its folder of files")
         }
     }
 
@@ -152,8 +152,8 @@ struct OfficialCoreChoice: Sendable {
             return try await ProcessTransport.start(start)
         case .webSocket(let endpoint):
             Terminal.complain(
-                "chatfs: every program and every user that reaches \(endpoint) can read and send everything, "
-                    + "a web page in a browser included. The library (--core lib:…) has no open port.")
+                "chatfs: every program and user that reaches \(endpoint) can read and send everything, "
+                    + "even a web page in a browser. The library (--core lib:…) opens no port.")
             return try await WebSocketTransport.connect(to: endpoint)
         }
     }

@@ -9,8 +9,8 @@ enum WaitingFiles {
     static func words(_ count: Int) -> String? {
         switch count {
         case 0: nil
-        case 1: "1 file is not sent yet; it goes when the profile is mounted the next time"
-        default: "\(count) files are not sent yet; they go when the profile is mounted the next time"
+        case 1: "1 file is not sent yet; the next mount of the profile sends it"
+        default: "\(count) files are not sent yet; the next mount of the profile sends them"
         }
     }
 

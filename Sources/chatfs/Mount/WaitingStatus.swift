@@ -7,8 +7,8 @@ import Hydration
 import Posix
 
 extension MountedCore {
-    /// Adds what waits for the network and a full disk to the status of a mount.
-    /// - Parameter folderName: of a chat; nil where none is shown.
+    /// Adds pending network work and a full disk to the status of a mount.
+    /// - Parameter folderName: Returns the name of a chat's folder; nil if it has none.
     func completeStatus(
         _ status: inout MountStatus, folderName: @Sendable (ChatReference) -> String?
     ) async {
@@ -20,13 +20,13 @@ extension MountedCore {
             let found = MountStatus.Waiting(network, folderName: folderName)
             status.waiting = found.isEmpty ? nil : found
         } catch {
-            Log("mount").warning("what waits is not in the status: \(error.sentence)")
+            Log("mount").warning("status lacks pending network work: error=\(error.sentence)")
         }
     }
 }
 
 extension Mounted {
-    /// Nil where it does not answer, or is of another version.
+    /// Returns nil if the mount does not answer or runs another version.
     func status() async -> MountStatus? {
         guard case .status(let bytes) = await answer() else { return nil }
         return MountStatus.decoded(bytes)
@@ -34,10 +34,10 @@ extension Mounted {
 }
 
 extension MountStatus.FullDisk {
-    /// Bytes below which next to nothing can be written.
+    /// Free bytes below which the disk counts as full.
     static let limit: UInt64 = 1 << 20
 
-    /// Nil where there is room, or where that cannot be asked. Blocks.
+    /// Returns nil if there is enough space or the space is unknown. Blocks.
     init?(of folder: String) {
         guard let free = try? OpenFile(folder, flags: O_RDONLY).availableBytes(), free < Self.limit else {
             return nil
@@ -47,14 +47,14 @@ extension MountStatus.FullDisk {
 }
 
 extension MountStatus.Room {
-    /// Nil where the disk of the data directory cannot be asked. Blocks.
+    /// Returns nil if the free space of the data directory is unknown. Blocks.
     /// - Parameters:
-    ///   - data: the profile's folder.
-    ///   - cache: the folder of decrypted blocks.
+    ///   - data: Path of the profile's directory.
+    ///   - cache: Directory of decrypted blocks.
     init?(data: String, cache: OpenFile, _ settings: HydrationSettings) {
         guard let free = try? OpenFile(data, flags: O_RDONLY).availableBytes() else { return nil }
         let spare: UInt64? = if settings.cacheMode == .memory { nil } else { try? cache.availableBytes() }
-        // What has to stay free is no room.
+        // Excludes the space that must stay free.
         self.init(
             data: free, cache: spare.map { $0 - min($0, settings.minimumFree) },
             cacheLimit: settings.cacheLimit)
@@ -62,7 +62,7 @@ extension MountStatus.Room {
 }
 
 extension MountStatus.Waiting {
-    /// - Parameter folderName: of a chat; nil where none is shown.
+    /// - Parameter folderName: Returns the name of a chat's folder; nil if it has none.
     init(_ waiting: NetworkWaiting, folderName: (ChatReference) -> String?) {
         self.init()
         servers = waiting.outages.map {

@@ -9,18 +9,18 @@ enum WaitingWords {
         guard let waiting else { return [] }
         var lines = waiting.servers.map { "  " + sentence($0) }
         lines += (waiting.refused ?? []).map {
-            "  not connected to a messaging server inside your own network, which somebody named: approve it only if "
-                + "it is known to you, with 'chatfs approve \($0)'"
+            "  not connected to a messaging server inside your own network, named by a contact: approve it only if "
+                + "you know it, with 'chatfs approve \($0)'"
         }
         lines += waiting.messages.map {
             "  \(count($0.count, "message")) of \($0.chat) \($0.count == 1 ? "waits" : "wait") for a messaging "
                 + "server; the texts are in .chatfs/messages/\($0.chat).jsonl"
         }
         if waiting.invitations > 0 {
-            lines.append("  \(count(waiting.invitations, "invitation")) that nobody has used yet")
+            lines.append("  \(count(waiting.invitations, "unused invitation"))")
         }
         if waiting.requests > 0 {
-            lines.append("  \(count(waiting.requests, "request")) without an answer: see 'chatfs requests'")
+            lines.append("  \(count(waiting.requests, "pending request")): see 'chatfs requests'")
         }
         return lines
     }
@@ -28,7 +28,7 @@ enum WaitingWords {
     /// Describes one server with time and reason.
     static func sentence(_ server: MountStatus.Waiting.Server) -> String {
         return
-            "messaging server \(server.server) cannot be reached since \(Timestamp(seconds: server.since).iso8601): \(server.problem)"
+            "messaging server \(server.server) unreachable since \(Timestamp(seconds: server.since).iso8601): \(server.problem)"
     }
 
     private static func count(_ number: Int, _ noun: String) -> String {

@@ -28,7 +28,7 @@ struct KnownPhones: Sendable {
 
     func rename(_ name: String, to new: String) async throws {
         guard case .phone(name: _?)? = try? OfficialCoreAddress("phone:" + new) else {
-            throw UsageError("the name of a phone has 1 to 64 bytes and no line breaks")
+            throw UsageError("the name of a phone must have 1 to 64 bytes and no line breaks")
         }
         let access = access
         try await ThreadPool.shared.run { () throws(any Error) in
@@ -37,7 +37,7 @@ struct KnownPhones: Sendable {
             defer { withExtendedLifetime(lock) {} }
             let target = PhoneFolders(dataPath: directory.path).folder(named: new)
             guard Glibc.access(target, F_OK) != 0 else {
-                throw UsageError("a phone of this name is known already")
+                throw UsageError("a phone of this name already exists")
             }
             let store = try PairingStore(folder: folder, key: directory.key, name: name)
             try store.rename(to: new)
@@ -55,13 +55,13 @@ struct KnownPhones: Sendable {
             let (folder, lock) = try Self.take(name, in: directory)
             defer { withExtendedLifetime(lock) {} }
             try Self.giveUp(folder, in: directory)
-            // First what the rest is nothing without: who is killed here leaves nothing that can be connected to.
+            // The pairing goes first, so that a killed process leaves no usable phone.
             unlink("\(folder)/\(PairingStore.file)")
             try PrivateFolder(folder, purpose: OfficialCoreSettings.purpose).remove()
         }
     }
 
-    /// The folder of a phone, kept from mounts.
+    /// Returns the folder of a phone with its lock, which excludes mounts.
     private static func take(
         _ name: String, in directory: DataDirectory
     ) throws -> (folder: String, lock: OpenFile) {
@@ -71,7 +71,7 @@ struct KnownPhones: Sendable {
             defer { store.close() }
             return try store.description().name == name
         }
-        guard let folder else { throw UsageError("no phone is called so; see 'chatfs phone list'") }
+        guard let folder else { throw UsageError("there is no phone of this name; see 'chatfs phone list'") }
         let lock = try OpenFile("\(folder)/lock", flags: O_RDWR | O_CREAT | O_NOFOLLOW)
         guard try lock.tryLock() else {
             throw ChatError(.profileInUse, "This phone is mounted: unmount it first.")
@@ -79,7 +79,7 @@ struct KnownPhones: Sendable {
         return (folder, lock)
     }
 
-    /// Nobody misses its databases.
+    /// Removes its databases from the record of required parts.
     private static func giveUp(_ folder: String, in directory: DataDirectory) throws {
         let mine = try directory.officialFolders().filter { folder.hasSuffix("/" + $0.name) }
         for core in mine {

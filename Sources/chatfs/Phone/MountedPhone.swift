@@ -7,7 +7,7 @@ import Glibc
 import OfficialCore
 import Posix
 
-/// The phone behind `--core phone`: its keys, its profile of the last time, and how its user is asked.
+/// The phone behind `--core phone`: its keys, its previous profile, and the prompts for its user.
 struct MountedPhone: Sendable {
     private let choice: OfficialCoreChoice
     private let display: LinkDisplay
@@ -21,8 +21,8 @@ struct MountedPhone: Sendable {
         if case .phone(let name) = choice.address { self.name = name } else { name = nil }
     }
 
-    /// Waits for the phone from now on.
-    /// - Parameter official: gets what holds for this phone. Its key is there already.
+    /// Starts waiting for the phone.
+    /// - Parameter official: Receives the settings for this phone; must already have the encryption key.
     func transport(_ official: inout OfficialCoreSettings) async throws -> any OfficialTransport {
         let (folder, key, name, dataPath) = (official.folder, official.key, name, dataPath)
         let (store, known) = try await ThreadPool.shared.run { () throws(any Error) in
@@ -48,9 +48,9 @@ struct MountedPhone: Sendable {
         settings.observe = { screen.show($0) }
         if phone.receiveLimit > 0, known.profile == nil {
             Terminal.note(
-                "A file that is not on the phone yet is received there when you open it, up to "
-                    + "\(ByteCount.exact(phone.receiveLimit)) each: that uses the phone's storage. --policy phone-only "
-                    + "never does.")
+                "Opening a file that is not on the phone yet makes the phone receive it, up to "
+                    + "\(ByteCount.exact(phone.receiveLimit)) each, and uses its storage. --policy phone-only "
+                    + "prevents that.")
         }
         return PhoneTransport.start(settings, pairing: store)
     }

@@ -6,15 +6,15 @@ import Glibc
 import OfficialCore
 import Posix
 
-/// Where phones are kept in a data directory: each as an official core of its own, in a folder whose name tells nothing.
+/// The folders of phones in a data directory. Each phone is an official core in a folder with a hashed name.
 struct PhoneFolders: Sendable {
     /// Absolute.
     let dataPath: String
 
-    /// The name of a first phone that was given none.
+    /// Default name of the first phone.
     static let usualName = "phone"
 
-    /// Those of phones, whatever they are called. Blocks.
+    /// Returns the folders of all phones. Blocks.
     func all() -> [String] {
         let names = (try? PrivateFolder.names(at: dataPath)) ?? []
         return names.filter(OfficialFolder.isName).map { "\(dataPath)/\($0)" }
@@ -26,17 +26,19 @@ struct PhoneFolders: Sendable {
         return "\(dataPath)/official-\(mark)"
     }
 
-    /// That of the phone of this name; where none is named, of the only one, or of a first one. Blocks.
+    /// Returns the folder of the named phone; without a name, of the only phone, or of the first one to pair.
+    /// Blocks.
     func folder(meant name: String?) -> String {
         if let name { return folder(named: name) }
         let all = all()
         return all.count == 1 ? all[0] : folder(named: Self.usualName)
     }
 
-    /// - Throws: `UsageError` where several phones are known and none is named. Blocks.
+    /// Blocks.
+    /// - Throws: `UsageError` if several phones are known and `name` is nil.
     func check(_ name: String?) throws(UsageError) {
         guard name == nil, all().count > 1 else { return }
         throw UsageError(
-            "several phones are known: name one, phone:NAME; 'chatfs phone list' has their names")
+            "several phones are known: choose one with phone:NAME; 'chatfs phone list' prints their names")
     }
 }

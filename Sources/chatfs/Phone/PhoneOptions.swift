@@ -5,14 +5,14 @@ import Network
 import OfficialCore
 import RemoteControl
 
-/// How a phone finds this computer, and what it is asked for.
+/// Options of a phone: its way to this computer, accepted versions, and limits for receiving.
 struct PhoneOptions: Sendable {
-    /// Where to listen; nil: the address of the interface that leads to the network, and any port.
+    /// Address to listen on; nil for the address of the default interface and any port.
     private var listening: (host: String, port: UInt16)?
-    /// What the link names instead.
+    /// Host and optional port in the link; nil for the address that listens.
     private var name: String?
     private(set) var range = PhoneOptions.testedVersions
-    /// Largest file that the phone receives for a reader here; 0: none.
+    /// Largest file in bytes that the phone receives for a reader here; 0 for none.
     private(set) var limit: UInt64 = 100 << 20
     private(set) var isGiven = false
 
@@ -22,7 +22,7 @@ struct PhoneOptions: Sendable {
         case phoneOnly = "phone-only"
     }
 
-    /// From the oldest whose answers are understood to the newest that was tried.
+    /// From the oldest compatible version to the newest tested one.
     private static let testedVersions: AppVersionRange = {
         guard let first = AppVersion("6.3"), let last = AppVersion("7.0.99"),
             let range = AppVersionRange(first, last)
@@ -32,33 +32,33 @@ struct PhoneOptions: Sendable {
 
     static let listen = Option.value(
         "listen", named: "ADDRESS[:PORT]", .text,
-        "With --core phone: where the phone reaches this computer; else the address in its network and any port."
+        "With --core phone: address and port to listen on; default the address in its network and any port."
     )
     static let host = Option.value(
         "host", named: "NAME[:PORT]", .text,
-        "With --core phone: what the link names instead, such as a forwarded port or a name in a VPN.")
+        "With --core phone: name and port to print in the link, such as a forwarded port or a name in a VPN.")
     static let versions = Option.value(
         "versions", named: "MIN-MAX", .text,
-        "With --core phone: the versions of the app that are accepted; else "
+        "With --core phone: accepted versions of the app; default "
             + "\(testedVersions.minimum)-\(testedVersions.maximum). A newer app may need a higher MAX.")
     static let policy = Option.value(
         "policy", named: "POLICY", .choice(Policy.allCases.map(\.rawValue)),
-        "With --core phone: receive has the phone receive a file that you open and it does not have, which uses its "
-            + "storage (the default); phone-only never does.")
+        "With --core phone: receive makes the phone receive a missing file that you open, which uses its "
+            + "storage (the default); phone-only prevents that.")
     static let receiveLimit = Option.value(
         "receive-limit", named: "SIZE", .byteCount,
-        "With --core phone: larger files are not received on it; else 100mb.")
+        "With --core phone: do not make it receive larger files; default 100mb.")
 
-    /// Of commands that have no `--core`.
+    /// For commands without `--core`.
     static let phone = Option.value(
         "name", named: "NAME", .text,
-        "Which phone, or what a new one is called here; not needed when there is only one.")
+        "Name of the phone, or for a new phone; not needed if there is only one.")
 
     static let options = [listen, host, versions, policy, receiveLimit]
 
     init() {}
 
-    /// From `options`, which the command must have.
+    /// Reads `options`, which the command must have.
     init(_ invocation: Invocation) throws(UsageError) {
         isGiven = Self.options.contains { invocation[$0.name] != nil }
         if let text = invocation["listen"] {
@@ -84,7 +84,7 @@ struct PhoneOptions: Sendable {
         if invocation["policy"] == Policy.phoneOnly.rawValue { limit = 0 }
     }
 
-    /// A host, and the port behind it where there is one.
+    /// Parses a host with an optional port.
     private static func place(_ text: String, port: UInt16) -> (host: String, port: UInt16)? {
         if let endpoint = Endpoint(text) { return (endpoint.host, endpoint.port) }
         let host = text.hasPrefix("[") && text.hasSuffix("]") ? String(text.dropFirst().dropLast()) : text
@@ -94,7 +94,7 @@ struct PhoneOptions: Sendable {
         return (host, port)
     }
 
-    /// Looked at before each link. Blocks shortly.
+    /// Returns the present address of this computer, for a new link. Blocks briefly.
     func place() -> PhonePlace {
         let named = name.flatMap { Self.place($0, port: 0) }
         let listens =
@@ -108,7 +108,7 @@ struct PhoneOptions: Sendable {
 
     private static func isAny(_ host: String) -> Bool { host == "0.0.0.0" || host == "::" }
 
-    /// As the phone shows it.
+    /// Name of this computer on the phone.
     static var computer: DeviceName {
         var name = [CChar](repeating: 0, count: 256)
         guard gethostname(&name, 255) == 0 else { return DeviceName("") }

@@ -3,34 +3,37 @@ import CommandLineKit
 import OfficialCore
 import Posix
 
-/// `chatfs phone save`: the files of a phone's chats in clear, in a folder.
+/// `chatfs phone save`: decrypted files of a phone's chats in a folder.
 enum PhoneSaving {
     static let command = Command(
-        "save", "Write files of your phone's chats in clear into a folder.",
+        "save", "Save decrypted files of your phone's chats into a folder.",
         discussion: """
-            Files get their names and the times of their messages, a folder for each chat, and manifest.json has the \
-            SHA-256 of each. DIR is for you alone (0700): whoever can read it reads the files. Run again, it gets what is \
-            new; what was changed there is left and named. The phone first receives the files that it does not have, those that \
-            expire first in front, which uses its storage: --receive-limit and --policy phone-only limit that. If the phone \
-            leaves, run the command again: it continues. The phone must not be mounted meanwhile, and it is waited for.
+            DIR is a private folder (0700). It has a folder for each chat, files with the names and times of their \
+            messages, and manifest.json with the SHA-256 of each. A repeated command adds new files and reports files \
+            that you changed there, without touching them. The phone first receives files that it does not have, \
+            starting with those that expire first. This uses its storage; --receive-limit and --policy phone-only \
+            limit it. If the phone leaves, repeat the command to continue. The phone must not be mounted meanwhile; \
+            the command waits for it.
             """,
         arguments: [
             Argument("CHAT", .text, count: .any, "A contact, group or chat, by its name or reference."),
-            Argument("DIR", .folder, "A new folder, or one of an earlier run."),
+            Argument("DIR", .folder, "A new folder, or the folder of an earlier run."),
         ],
         options: [
-            .flag("all", "All chats."), PhoneOptions.phone,
+            .flag("all", "Save all chats."), PhoneOptions.phone,
             PhoneOptions.listen, PhoneOptions.host, PhoneOptions.versions, PhoneOptions.policy,
             PhoneOptions.receiveLimit,
         ] + LinkDisplay.options + [CommonOptions.noEncryption] + CommonOptions.directory,
         examples: [
-            Example("chatfs phone save --all ~/Backup", "A backup of all files on the phone."),
-            Example("chatfs phone save Family Bob ~/Backup", "Two chats."),
+            Example("chatfs phone save --all ~/Backup", "Back up all files on the phone."),
+            Example("chatfs phone save Family Bob ~/Backup", "Save two chats."),
         ],
         waitsForStop: true
     ) { invocation in
         let chats = invocation.allArguments("CHAT")
-        guard chats.isEmpty == invocation.has("all") else { throw UsageError("name chats, or give --all") }
+        guard chats.isEmpty == invocation.has("all") else {
+            throw UsageError("give names of chats, or --all")
+        }
         try await invocation.untilStopped(grace: .seconds(5)) {
             try await save(chats, to: AbsolutePath.of(invocation.argument("DIR")), invocation)
         }

@@ -5,11 +5,11 @@ import OfficialCore
 import Posix
 import RemoteControl
 
-/// What the user of a phone sees on the terminal, and in the log of a mount without one. Any thread.
+/// Shows the state of a phone on the terminal and in the log. Thread-safe.
 final class PhoneScreen: Sendable {
     private struct State {
         var isFirstWait = true
-        /// A phone has connected since the last link.
+        /// True if a phone has connected since the last link.
         var hasConnected = false
         var hint: Task<Void, Never>?
     }
@@ -18,7 +18,7 @@ final class PhoneScreen: Sendable {
     private let display: LinkDisplay
     private let state = Lock(State())
 
-    /// Without a phone for so long, something may be in its way.
+    /// Wait for a phone before the hint about firewalls.
     private static let untilHint = Duration.seconds(60)
 
     init(name: String, display: LinkDisplay) { (self.name, self.display) = (name, display) }
@@ -32,19 +32,19 @@ final class PhoneScreen: Sendable {
         case .connected(let device):
             note()
             Terminal.note("\(PrintableText.escaping(device)) is connected.")
-            log.notice("the phone is connected")
+            log.notice("phone connected")
         case .left(let sentence):
             Terminal.note(sentence)
-            log.notice("the phone left, or did not get in: \(sentence)")
+            log.notice("phone disconnected: reason=\(sentence)")
         case .failed(let sentence):
-            Terminal.complain("chatfs: The phone cannot be waited for: \(sentence)")
-            log.warning("the phone cannot be waited for: \(sentence)")
+            Terminal.complain("chatfs: ChatFS cannot wait for the phone: \(sentence)")
+            log.warning("waiting for the phone failed: error=\(sentence)")
         }
     }
 
     private var log: Log { Log("phone") }
 
-    /// Somebody has connected.
+    /// Records a connection and cancels the hint.
     private func note() {
         state.withLock { state in
             state.hasConnected = true
@@ -57,16 +57,16 @@ final class PhoneScreen: Sendable {
             defer { (state.isFirstWait, state.hasConnected) = (false, false) }
             return state.isFirstWait
         }
-        // The next link of the same mount: the phone hears of it, or its user scans again.
+        // A known phone finds the later links of a mount by itself.
         if !isFirst, isKnown { return }
         for line in isKnown ? Self.next(name) : Self.first { Terminal.note(line) }
         let hint = Task { [display] in
             do {
                 try await display.show(link)
             } catch {
-                Log("phone").warning("the link could not be shown: \(sentence(of: error))")
+                Log("phone").warning("link not shown: error=\(sentence(of: error))")
             }
-            // One that was here before is away most of the time.
+            // A known phone is away most of the time and needs no hint.
             guard !isKnown, (try? await Task.sleep(for: Self.untilHint)) != nil else { return }
             for line in Self.hint(endpoint) { Terminal.complain(line) }
         }
@@ -76,7 +76,7 @@ final class PhoneScreen: Sendable {
         }
     }
 
-    // MARK: - Words
+    // MARK: - Texts
 
     private static let first = [
         "Connect your phone: it and this computer must be in the same network.",
@@ -94,7 +94,7 @@ final class PhoneScreen: Sendable {
 
     private static func hint(_ endpoint: Endpoint) -> [String] {
         [
-            "chatfs: No phone has connected yet. A firewall must let TCP port \(endpoint.port) in:",
+            "chatfs: No phone has connected yet. A firewall must admit TCP port \(endpoint.port):",
             "chatfs:   sudo ufw allow \(endpoint.port)/tcp",
             "chatfs:   sudo firewall-cmd --add-port=\(endpoint.port)/tcp",
             "chatfs: Another network or a VPN needs --listen or --host. If the phone says that the version is "
@@ -102,7 +102,7 @@ final class PhoneScreen: Sendable {
         ]
     }
 
-    /// The four groups that the phone shows, in large digits, and what to do with them.
+    /// Returns the code's four groups in large digits, with instructions.
     static func words(of code: SessionCode) -> [String] {
         let groups = Array(code.groups.prefix(4))
         var lines = ["", "The phone shows a code. Compare it with this one:", ""]
@@ -112,13 +112,14 @@ final class PhoneScreen: Sendable {
         }
         return lines + [
             "  \(code.shown)", "",
-            "The same? Tap “Connect” on the phone. Different? Cancel it there: somebody else has scanned the link, or",
-            "is between you and the phone.",
+            "The same? Tap “Connect” on the phone.",
+            "Different? Cancel on the phone: another device has scanned the link, or a third",
+            "party intercepts the connection.",
         ]
     }
 }
 
-/// Digits of five lines, for a code that is read from a distance.
+/// Draws digits of five lines, for reading a code from a distance.
 enum LargeDigits {
     private static let shapes: [Character: [String]] = [
         "0": ["████", "█  █", "█  █", "█  █", "████"], "1": ["  █ ", " ██ ", "  █ ", "  █ ", " ███"],
@@ -129,7 +130,8 @@ enum LargeDigits {
         " ": ["   ", "   ", "   ", "   ", "   "],
     ]
 
-    /// At most 63 columns for two groups of five digits. `#` where the terminal has no blocks.
+    /// Returns five lines; at most 63 columns for two groups of five digits. Uses `#` if the terminal cannot
+    /// draw blocks.
     static func lines(_ text: String, drawsBlocks: Bool = Terminal.drawsBlocks(1)) -> [String] {
         (0..<5).map { row in
             let line = text.map { shapes[$0]?[row] ?? "" }.joined(separator: "  ")

@@ -9,7 +9,7 @@ struct InwardRelays: Sendable {
 
     static let option = Option.value(
         "approve", named: "RELAY", .text, repeats: true,
-        "Contact this relay although it is inside this machine's own network; only if it is known to you.")
+        "Contact this relay inside this machine's own network. Approve only relays that you know.")
 
     init(_ invocation: Invocation) throws(UsageError) {
         var approved: [RelayAddress] = []
@@ -40,7 +40,7 @@ struct InwardRelays: Sendable {
         guard !inward.isEmpty else { return }
         throw ChatError(
             .file(.notApproved),
-            "The file is on a relay inside this machine's own network. Approve it only if it is known to you: "
+            "The file is on a relay inside this machine's own network. Approve it only if you know it:  "
                 + inward.prefix(Self.maxNamed).map { "--approve \($0.text)" }.joined(separator: " "))
     }
 

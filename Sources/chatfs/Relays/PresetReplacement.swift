@@ -11,6 +11,7 @@ extension Invocation {
         guard !replaced.isEmpty else { return }
         try await relays.remove(replaced)
         Terminal.note(
-            "chatfs: \(replaced.count) servers of operators are not used any more; --also-preset keeps them")
+            "chatfs: \(replaced.count) servers of operators were removed from the profile; --also-preset keeps them"
+        )
     }
 }

@@ -8,10 +8,10 @@ enum RelayPassword {
     static let options: [Option] = [
         .value(
             "password-file", named: "FILE", .file,
-            "Require the password in this file of clients that create chunks or queues: "
+            "Require the password in this file from clients that create chunks or queues: "
                 + "xftp://FINGERPRINT:PASSWORD@HOST:PORT."),
         .value(
-            "password-fd", named: "N", .text, "The same, read from this file descriptor."),
+            "password-fd", named: "N", .text, "Read the password from this file descriptor."),
     ]
 
     /// Returns nil if no password is given. Blocks.
@@ -41,7 +41,8 @@ enum RelayPassword {
         guard (1...255).contains(password.count),
             password.allSatisfy({ $0 > 32 && $0 < 127 && !"@:/".utf8.contains($0) })
         else {
-            throw UsageError("a relay's password has 1 to 255 ASCII characters without spaces, @, : and /")
+            throw UsageError(
+                "a relay's password must have 1 to 255 ASCII characters without spaces, @, : and /")
         }
         return String(decoding: password, as: UTF8.self)
     }

@@ -14,16 +14,16 @@ enum RelayReach {
     static func warning(listen host: String, name: String?) -> String? {
         guard name == nil, isOwnMachine(host) else { return nil }
         return
-            "chatfs: this relay listens on \(host): only this machine reaches it, no phone and no other computer. "
-            + "--listen 0.0.0.0:PORT makes it listen for them, and --host NAME names the machine in its addresses."
+            "chatfs: this relay listens on \(host): phones and other computers cannot reach it. "
+            + "--listen 0.0.0.0:PORT opens it to them, and --host NAME sets the name of the machine in its addresses."
     }
 
     /// Returns the warning for a profile whose servers are all on loopback, else nil.
     static func warning(servers: [ServerAddress]) -> String? {
         guard !servers.isEmpty, servers.allSatisfy({ $0.hosts.allSatisfy(isOwnMachine) }) else { return nil }
         return
-            "chatfs: only this machine reaches the server in this link (\(servers[0].hosts[0])), no phone and no other "
-            + "computer. Run 'chatfs relay --listen 0.0.0.0:PORT --host NAME' and give the address that it prints with "
+            "chatfs: only this machine can reach the server in this link (\(servers[0].hosts[0])); phones and other computers "
+            + "cannot. Run 'chatfs relay --listen 0.0.0.0:PORT --host NAME' and give the address that it prints with "
             + "--server."
     }
 }

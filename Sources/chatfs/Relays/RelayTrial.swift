@@ -49,7 +49,7 @@ struct RelayTrial: Sendable {
             throw error
         }
         await connections.close()
-        return "a queue was made and deleted"
+        return "a queue was created and deleted"
     }
 
     private func makeQueue(on server: ServerAddress, _ connections: QueueConnections) async throws {
@@ -59,20 +59,20 @@ struct RelayTrial: Sendable {
             password: server.password.map { Array($0.utf8) }, subscribes: false, mode: .messaging)
         let answer = try await connections.ask(
             ClientRequest(.new(queue), key: .signing(key)), of: server)
-        guard case .created(let ids) = answer else { throw refusal(answer, of: "makes no queue") }
+        guard case .created(let ids) = answer else { throw refusal(answer, of: "creates no queue") }
         let deleted = try await connections.ask(
             ClientRequest(.delete, of: ids.recipientID, key: .signing(key)), of: server)
-        guard deleted == .ok else { throw refusal(deleted, of: "does not delete the queue that it made") }
+        guard deleted == .ok else { throw refusal(deleted, of: "does not delete its new queue") }
     }
 
     private func refusal(_ answer: Answer, of what: String) -> SMPError {
         guard case .error(let error) = answer else {
-            return SMPError(.malformed, "It \(what): its answer makes no sense.")
+            return SMPError(.malformed, "It \(what): its answer is invalid.")
         }
         if error == .authorization {
             return SMPError(
                 SMPError(error).code,
-                "It takes no new queues from you: its password is missing or wrong, or it is closed.")
+                "It creates no queue for you: the password is missing or wrong, or the server is closed.")
         }
         return SMPError(SMPError(error).code, "It \(what).", cause: SMPError(error))
     }

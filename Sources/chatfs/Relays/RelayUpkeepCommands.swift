@@ -16,38 +16,38 @@ enum RelayUpkeepCommands {
         "The folder of the relay; default ${XDG_DATA_HOME:-~/.local/share}/chatfs/relay.")
 
     static let stat = Command(
-        "stat", "Show what a relay of your own keeps.",
+        "stat", "Show the contents of a relay of your own.",
         discussion: """
-            Queues and messages, chunks, and what they take of the quotas. The relay may run. A queue is unused while nobody \
-            has asked anything of it since it was made.
+            Prints queues, messages and chunks with their share of the quotas. The relay may run. A queue is unused if \
+            it has had no request since its creation.
             """,
         options: [folder] + CommonOptions.unlocking,
-        examples: [Example("chatfs relay stat", "How full it is.")]
+        examples: [Example("chatfs relay stat", "Show the use of the quotas.")]
     ) { invocation in
         show(try await ask(RelayRequest(), invocation))
     }
 
     static let purge = Command(
-        "purge", "Have a relay of your own delete what is out of use.",
+        "purge", "Delete unused queues and old chunks of a relay of your own.",
         discussion: """
-            A relay deletes queues and chunks that expire by itself (see 'chatfs help relay run'); this deletes them \
-            earlier, for one that is full. Whoever has a queue that is deleted cannot be reached by it any more. Queues to \
-            which somebody listens at the moment stay. The relay may run.
+            A relay deletes expired queues and chunks by itself (see 'chatfs help relay run'); this command deletes \
+            them earlier, for a full relay. The owner of a deleted queue can no longer receive through it. Queues with \
+            a connected subscriber stay. The relay may run.
             """,
         options: [
             folder,
             .value(
                 "unused", named: "TIME", .duration,
-                "Delete queues that nobody has used since they were made that long ago; 1d when no other is given."
+                "Delete queues without a request since their creation this long ago; default 1d without another option."
             ),
-            .value("idle", named: "TIME", .duration, "Delete queues that nobody has used for that long."),
-            .value("chunks", named: "TIME", .duration, "Delete chunks that came that long ago."),
+            .value("idle", named: "TIME", .duration, "Delete queues without a request for this long."),
+            .value("chunks", named: "TIME", .duration, "Delete chunks that are at least this old."),
             .flag("everything", "Delete all queues, messages and chunks, also those in use."),
             .flag("yes", "With --everything: do not ask."),
         ] + CommonOptions.unlocking,
         examples: [
-            Example("chatfs relay purge", "What strangers made and left."),
-            Example("chatfs relay purge --idle 30d --chunks 12h", "More than that."),
+            Example("chatfs relay purge", "Delete queues that were never used."),
+            Example("chatfs relay purge --idle 30d --chunks 12h", "Also delete older queues and chunks."),
         ]
     ) { invocation in
         var request = RelayRequest()
@@ -55,21 +55,21 @@ enum RelayUpkeepCommands {
         request.idle = invocation.duration("idle").map(\.components.seconds)
         request.chunks = invocation.duration("chunks").map(\.components.seconds)
         if invocation.has("everything") {
-            guard !request.isPurge else { throw UsageError("--everything goes with no time") }
+            guard !request.isPurge else { throw UsageError("--everything does not go with a time") }
             guard try invocation.has("yes") || isWanted() else { throw Refusal("Nothing was deleted.") }
             request.everything = true
         }
         if !request.isPurge { request.unused = 86_400 }
-        guard request.isSensible else { throw UsageError("a time is a hundred years at most") }
+        guard request.isSensible else { throw UsageError("a time must be at most a hundred years") }
         show(try await ask(request, invocation))
     }
 
     private static func isWanted() throws -> Bool {
         guard Question.canBeAsked else {
-            throw UsageError("there is no terminal to ask on; --yes answers the question beforehand")
+            throw UsageError("there is no terminal for the question; answer it with --yes")
         }
         let answer = Question.line(
-            "Nobody is reached by this relay's queues any more. Delete everything? [y/N] ")
+            "All queues of this relay stop working. Delete everything? [y/N]  ")
         return answer?.lowercased() == "y" || answer?.lowercased() == "yes"
     }
 
@@ -123,7 +123,7 @@ enum RelayUpkeepCommands {
         if let part = answer.messages {
             line("messages", "queues", part, "\(part.unfinished) unused, \(part.messages ?? 0) messages")
         }
-        if let part = answer.files { line("files", "chunks", part, "\(part.unfinished) not brought yet") }
+        if let part = answer.files { line("files", "chunks", part, "\(part.unfinished) not uploaded yet") }
     }
 
     private static func line(_ name: String, _ noun: String, _ part: RelayAnswer.Part, _ details: String) {

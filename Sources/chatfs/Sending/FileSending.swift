@@ -39,7 +39,7 @@ enum FileSending {
                 digest.update(bytes)
             }
             guard written == size else {
-                throw ChatError(.invalidCommand, "The file changed while it was read; send it again.")
+                throw ChatError(.invalidCommand, "The file changed during reading; send it again.")
             }
         } catch {
             unlink(staged)
@@ -61,7 +61,7 @@ enum FileSending {
         if let limit, size > limit {
             throw ChatError(
                 .tooLarge,
-                "The file is too large: chats take up to \(limit) bytes, Saved notes take any size.")
+                "The file is too large: chats accept up to \(limit) bytes, Saved notes any size.")
         }
         return size
     }

@@ -10,7 +10,7 @@ struct MessagePreparation: Sendable {
     static let option = Option.value(
         "strip-metadata", named: "OF", .choice(MetadataPolicy.allCases.map(\.rawValue)),
         default: MetadataPolicy.never.rawValue,
-        "Take place, camera, comments and the like out of JPEG, PNG and WebP pictures that are sent; needs exiftool."
+        "Remove place, camera, comments and other metadata from outgoing JPEG, PNG and WebP pictures; needs exiftool."
     )
 
     /// - Throws: `UsageError` if no program can remove the metadata.

@@ -105,7 +105,7 @@ private struct Request: Sendable {
                 default:
                     // The daemon may be about to send the file, and then removes it itself.
                     throw Self.adding(
-                        "It may still be sent. The same command again is safe: it sends nothing twice.",
+                        "It may still be sent. Repeating the command is safe and sends nothing twice.",
                         to: error)
                 }
             }

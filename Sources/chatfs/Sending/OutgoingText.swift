@@ -45,7 +45,7 @@ struct OutgoingText: Sendable {
         guard bytes.count <= limit else { throw ChatError.textTooLong }
         if bytes.last == UInt8(ascii: "\n") { bytes.removeLast() }
         guard let text = String(validating: bytes, as: UTF8.self) else {
-            throw ChatError(.invalidCommand, "What comes from standard input is no text: send it as a file.")
+            throw ChatError(.invalidCommand, "Standard input is not UTF-8 text: send it as a file.")
         }
         return text
     }
@@ -68,7 +68,7 @@ struct OutgoingText: Sendable {
                 case .unsure: throw Self.adding("With --anew this command sends it again.", to: error)
                 default:
                     throw Self.adding(
-                        "It may still be sent. The same command again is safe: it sends nothing twice.",
+                        "It may still be sent. Repeating the command is safe and sends nothing twice.",
                         to: error)
                 }
             }
@@ -90,7 +90,8 @@ struct OutgoingText: Sendable {
                 continue
             }
             for server in servers { Terminal.note("chatfs: \(WaitingWords.sentence(server))") }
-            return Terminal.note("chatfs: the text waits, no messaging server has taken it yet. \(fate)")
+            return Terminal.note(
+                "chatfs: the text waits because no messaging server has accepted it yet. \(fate)")
         }
     }
 
@@ -98,7 +99,7 @@ struct OutgoingText: Sendable {
     private func noteWaiting(in daemon: ControlClient, _ chat: String) async {
         let folder = daemon.profileFolder
         var mount: Mounted?
-        await Self.noteWaiting("It goes by itself as soon as one does; 'chatfs status' shows it.") {
+        await Self.noteWaiting("The mount sends it as soon as possible; 'chatfs status' shows it.") {
             if mount == nil {
                 for one in (try? Mounted.all()) ?? [] {
                     if await one.status()?.controlFolder == folder { mount = one }
@@ -130,7 +131,7 @@ struct OutgoingText: Sendable {
             unanswered.end(mark)
             throw error
         }
-        await Self.noteWaiting("It goes the next time the profile is mounted or used.") {
+        await Self.noteWaiting("It is sent when the profile is next mounted or used.") {
             (try? await core.networkWaiting()).map { waiting in
                 (waiting.messages[reference] ?? 0, MountStatus.Waiting(waiting) { _ in nil }.servers)
             }

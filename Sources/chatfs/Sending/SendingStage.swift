@@ -17,8 +17,8 @@ final class SendingStage: Sendable {
             switch self {
             case .preparing: "Interrupted: nothing was sent."
             case .unanswered:
-                "Interrupted: it may still be sent. The same command again is safe: it sends nothing twice."
-            case .stored: "Interrupted: the upload goes on the next time the profile is mounted or used."
+                "Interrupted: it may still be sent. Repeating the command is safe and sends nothing twice."
+            case .stored: "Interrupted: the upload continues when the profile is next mounted or used."
             }
         }
     }

@@ -2,12 +2,12 @@ import Base
 import FileSystem
 import Posix
 
-/// Tells the service manager what a mount does, and that it answers.
+/// Reports a mount's state and heartbeat to the service manager.
 ///
-/// A sign of life is sent only after the filesystem has given its status. If it hangs, the manager's limit passes and
-/// the manager starts the mount again.
+/// Sends a heartbeat only after the file system has returned its status, so that the manager restarts a
+/// hanging mount.
 final class ServiceReport: Sendable {
-    /// Without a limit of the manager the status text is this old at most.
+    /// Maximum age of the status text without a watchdog interval.
     private static let pause = Duration.seconds(30)
 
     private let socket: ServiceSocket
@@ -17,15 +17,15 @@ final class ServiceReport: Sendable {
         self.socket = socket
     }
 
-    /// Says that the folder is ready, and begins to report. Ends when the returned task is cancelled.
+    /// Reports that the folder is ready, and starts the reports. Ends when the returned task is cancelled.
     ///
-    /// - Parameter status: of the mount at this moment.
+    /// - Parameter status: Returns the present status of the mount.
     func begin(_ status: @escaping @Sendable () async -> MountStatus) -> Task<Void, Never> {
-        socket.ready("the folder can be used")
+        socket.ready("the folder is ready")
         return Task { [self] in
             var shown = ""
             while !Task.isCancelled {
-                // While the mount ends, its parts are closed: the manager's limit for stopping counts then.
+                // An ending mount has closed parts; the manager's stop timeout applies instead.
                 if !isLeaving.withLock({ $0 }) {
                     let text = Self.text(await status())
                     if text != shown, !isLeaving.withLock({ $0 }) { socket.show(text) }
@@ -37,13 +37,13 @@ final class ServiceReport: Sendable {
         }
     }
 
-    /// Says that the mount ends.
+    /// Reports that the mount ends.
     func leave() {
         isLeaving.withLock { $0 = true }
-        socket.stopping("finishing; what was copied in is being queued")
+        socket.stopping("finishing; queueing files that were copied in")
     }
 
-    /// One line: whose mount it is, its totals and the number of things that wait for the user.
+    /// Returns one line with profile, folder, totals and the number of pending user actions.
     static func text(_ status: MountStatus) -> String {
         let totals = StatusTotals(status)
         let needs = totals.waiting == 0 ? "" : "; \(totals.waiting) waiting for you (chatfs status)"

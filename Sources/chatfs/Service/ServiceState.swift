@@ -1,6 +1,6 @@
 import CommandLineKit
 
-/// A unit as `systemctl show` describes it. A value without input and output.
+/// The state of a unit, parsed from `systemctl show`. A pure value.
 struct ServiceState: Equatable {
     /// The properties that `init` reads.
     static let properties =
@@ -13,16 +13,16 @@ struct ServiceState: Equatable {
     var active: String
     /// True if it starts at login.
     var isEnabled: Bool
-    /// What the mount says of itself; empty if it does not run.
+    /// Status text from the mount; empty if it does not run.
     var text: String
-    /// `success`, or why it ended: `exit-code`, `signal`, `watchdog`, `start-limit-hit`, …
+    /// `success`, or the reason for its end: `exit-code`, `signal`, `watchdog`, `start-limit-hit`, …
     var result: String
-    /// 0 if it does not run.
+    /// Process id; 0 if it does not run.
     var process: Int32
     /// The exit code of its last process.
     var code: Int32
 
-    /// - Parameter output: lines `NAME=value`.
+    /// - Parameter output: Lines of the form `NAME=value`.
     init(_ output: String) {
         var values: [Substring: String] = [:]
         for line in output.split(separator: "\n") {
@@ -39,7 +39,7 @@ struct ServiceState: Equatable {
         code = values["ExecMainStatus"].flatMap { Int32($0) } ?? 0
     }
 
-    /// For people: what it does now, and what it will do at the next login.
+    /// Present state and behaviour at the next login, for display.
     var words: String {
         let login = isEnabled ? "starts at login" : "not at login"
         switch active {
@@ -51,12 +51,12 @@ struct ServiceState: Equatable {
         }
     }
 
-    /// Why it failed, and what helps.
+    /// Reason for a failure, and its remedy.
     private var reason: String {
         switch result {
-        case "watchdog": "it did not answer"
-        case "start-limit-hit": "it failed five times in a minute: see 'chatfs service logs'"
-        case "timeout": "it took too long"
+        case "watchdog": "the mount did not answer"
+        case "start-limit-hit": "five failures in a minute: see 'chatfs service logs'"
+        case "timeout": "timeout at start or stop"
         case "exit-code" where code == ExitCode.locked.value:
             "the data is locked: unlock the keyring or run 'chatfs unlock', then start it again"
         default: "see 'chatfs service logs'"

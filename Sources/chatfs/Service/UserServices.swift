@@ -3,7 +3,7 @@ import CommandLineKit
 import Glibc
 import Posix
 
-/// The systemd of this user, through `systemctl --user`. Changes units of ChatFS only.
+/// Access to this user's systemd through `systemctl --user`. Changes only units of ChatFS.
 struct UserServices: Sendable {
     private static let timeout = Duration.seconds(120)
 
@@ -37,7 +37,7 @@ struct UserServices: Sendable {
     struct Answer: Sendable {
         var succeeded: Bool
         var output: String
-        /// The first line that the program complained with.
+        /// First line on standard error.
         var reason: String
     }
 
@@ -56,7 +56,7 @@ struct UserServices: Sendable {
         return Answer(succeeded: ending == .code(0), output: process.output, reason: reason)
     }
 
-    /// The same for a step that has to succeed.
+    /// Runs a step that must succeed.
     func carryOut(_ arguments: [String]) async throws {
         let answer = try await ask(arguments)
         guard answer.succeeded else { throw Refusal(answer.reason) }
@@ -75,15 +75,15 @@ struct UserServices: Sendable {
         ServiceUnit.ownFolder(home: home, configHome: configHome) + "/" + ServiceUnit.template
     }
 
-    /// Where the template lies; nil if there is none. Blocks.
+    /// Returns the path of the template; nil if there is none. Blocks.
     func template() -> String? {
         ServiceUnit.folders(home: home, configHome: configHome, dataHome: dataHome)
             .map { $0 + "/" + ServiceUnit.template }.first { access($0, R_OK) == 0 }
     }
 
-    /// Writes the template for this program where none is installed, or the one that it wrote earlier once more. Blocks.
+    /// Writes the template for this program if none is installed, or rewrites its own. Blocks.
     ///
-    /// - Returns: its path; nil if an installed one is used.
+    /// - Returns: Path of the template; nil if an installed one is used.
     func provideTemplate() throws -> String? {
         if let found = template(), found != ownTemplate || !isOwn(found) { return nil }
         guard let program = RunningProgram.executable(of: getpid()) else {
@@ -104,7 +104,7 @@ struct UserServices: Sendable {
 
     /// Removes the template if `provideTemplate` wrote it and no mount uses it. Blocks.
     ///
-    /// - Returns: its path if it is removed.
+    /// - Returns: Path of the removed template; nil if it stays.
     func removeTemplate() -> String? {
         let folder = ServiceUnit.ownFolder(home: home, configHome: configHome)
         let wants = ServiceUnit.targets.map { "\(folder)/\($0).wants" }
@@ -112,7 +112,7 @@ struct UserServices: Sendable {
         guard !enabled.contains(where: { $0.hasPrefix("chatfs@") }), isOwn(ownTemplate),
             unlink(ownTemplate) == 0
         else { return nil }
-        // Folders with something else in them stay.
+        // Non-empty folders stay.
         for folder in wants { rmdir(folder) }
         rmdir(folder)
         rmdir(folder.parentPath)

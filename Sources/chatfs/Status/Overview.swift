@@ -1,20 +1,20 @@
 import Base
 import FileSystem
 
-/// What `chatfs` says without a command. A value without input and output.
+/// The output of `chatfs` without a command. A pure value.
 struct Overview {
     struct Mount {
         var mountpoint: String
-        /// nil where it does not answer, or is of another version.
+        /// nil if the mount does not answer or runs another version.
         var status: MountStatus?
-        /// Its process has ended.
+        /// True if the mount's process has ended.
         var isDead: Bool
     }
 
     enum Data: Hashable {
-        /// Nothing is kept yet.
+        /// There is no data directory yet.
         case none
-        /// Commands ask for the passphrase, or for the keyring.
+        /// Commands need the passphrase or the keyring.
         case locked
         case open
         case unreadable(String)
@@ -27,7 +27,7 @@ struct Overview {
         if mounts.isEmpty { return beginning }
         let todo = mounts.flatMap(todo)
         return mounts.flatMap(summary)
-            + (todo.isEmpty ? [] : ["", "Waits for you:"] + todo.map { "  " + $0 })
+            + (todo.isEmpty ? [] : ["", "Needs your action:"] + todo.map { "  " + $0 })
     }
 
     // MARK: - Without a mount
@@ -36,26 +36,26 @@ struct Overview {
         switch data {
         case .none:
             [
-                "Nothing is set up yet.",
-                "  chatfs demo                      try it: two people on this machine",
-                "  chatfs pair --profile YOUR-NAME  meet somebody who has SimpleX Chat",
+                "ChatFS is not set up yet.",
+                "  chatfs demo                      try ChatFS: two people on this machine",
+                "  chatfs pair --profile YOUR-NAME  connect with a user of SimpleX Chat",
                 "  chatfs help                      all commands",
             ]
         case .locked, .open:
             [
                 "Nothing is mounted.",
                 "  chatfs mount ~/Chats  show your chats as folders",
-            ] + (data == .locked ? ["  chatfs unlock         be asked for the passphrase once"] : []) + [
+            ] + (data == .locked ? ["  chatfs unlock         enter the passphrase once"] : []) + [
                 "  chatfs help           all commands"
             ]
         case .unreadable(let path):
-            ["The data directory \(path) cannot be looked into: 'chatfs doctor' says why."]
+            ["The data directory \(path) cannot be read: 'chatfs doctor' shows the reason."]
         }
     }
 
     // MARK: - Mounts
 
-    /// Most files on their way that are listed for a mount.
+    /// Maximum number of listed transfers for a mount.
     private static let most = 5
 
     private func summary(_ mount: Mount) -> [String] {
@@ -78,20 +78,20 @@ struct Overview {
     private func todo(_ mount: Mount) -> [String] {
         let place = mount.mountpoint
         guard let status = mount.status else {
-            return mount.isDead ? ["chatfs unmount \(place) takes the dead mount away"] : []
+            return mount.isDead ? ["chatfs unmount \(place) removes the dead mount"] : []
         }
         var lines: [String] = []
         if let disk = status.fullDisk {
-            lines.append("the disk of \(disk.folder) is full: make room ('chatfs storage show')")
+            lines.append("the disk of \(disk.folder) is full: free some space ('chatfs storage show')")
         }
         if let problem = status.coreProblem { lines.append("not connected: \(problem)") }
-        if status.suspended == "user" { lines.append("suspended: 'chatfs resume \(place)' goes on") }
+        if status.suspended == "user" { lines.append("suspended: 'chatfs resume \(place)' continues") }
         if let waiting = status.waiting {
             if waiting.requests > 0 {
                 lines.append("\(Self.count(waiting.requests, "request")) to answer: 'chatfs requests'")
             }
             if waiting.invitations > 0 {
-                lines.append("\(Self.count(waiting.invitations, "invitation")) that nobody has used yet")
+                lines.append("\(Self.count(waiting.invitations, "unused invitation"))")
             }
             for server in waiting.servers { lines.append("\(server.server): \(server.problem)") }
         }
@@ -101,7 +101,7 @@ struct Overview {
             lines.append("\(place)/\(transfer.path): \(transfer.error ?? transfer.state)")
         }
         if held.count > Self.most {
-            lines.append("and \(held.count - Self.most) more files that stopped: 'chatfs status'")
+            lines.append("and \(held.count - Self.most) more stopped files: 'chatfs status'")
         }
         return lines
     }

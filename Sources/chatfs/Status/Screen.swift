@@ -1,15 +1,16 @@
-/// Cuts lines to a terminal, so that it never scrolls. A value without input and output.
+/// Cuts lines to the size of a terminal, so that it never scrolls. A pure value.
 struct Screen: Equatable {
-    /// Columns and rows.
+    /// Columns.
     var width: Int
+    /// Rows.
     var height: Int
 
-    /// Blocks of lines in as many lines as fit, a block after the other. Of a block that is too long the beginning stays,
-    /// and its last line counts the others.
+    /// Returns the blocks of lines, shortened to fit. A shortened block keeps its first lines, and its last
+    /// line counts the omitted ones.
     func fit(_ blocks: [[String]]) -> [String] {
         let rows = max(1, height - 1)
         var counts = blocks.map(\.count)
-        // The longest gives first.
+        // The longest block is shortened first.
         while counts.reduce(0, +) > rows, let longest = counts.indices.max(by: { counts[$0] < counts[$1] }),
             counts[longest] > 1
         {

@@ -2,14 +2,15 @@ import Base
 import ChatCore
 import FileSystem
 
-/// The totals of a mount's transfers. A value without input and output.
+/// The totals of a mount's transfers. A pure value.
 struct StatusTotals: Equatable {
-    /// Files that are queued, sent or received at present.
+    /// Number of files being queued, sent or received.
     var files: Int
-    /// Bytes of them that have been transferred, and all of them.
+    /// Transferred bytes of these files.
     var done: UInt64
+    /// Total bytes of these files.
     var bytes: UInt64
-    /// Files that stopped, and requests of others: the user can do something about each.
+    /// Number of stopped files and contact requests, which wait for the user.
     var waiting: Int
 
     init(_ status: MountStatus) {
@@ -20,14 +21,14 @@ struct StatusTotals: Equatable {
         waiting = status.transfers.count - files + (status.waiting?.requests ?? 0)
     }
 
-    /// One line without a full stop.
+    /// Returns one line without a full stop.
     ///
-    /// - Parameter rate: bytes per second; nil if unknown.
+    /// - Parameter rate: Bytes per second; nil if unknown.
     func line(rate: UInt64?) -> String {
-        guard files > 0 else { return "nothing on its way" }
+        guard files > 0 else { return "no transfers" }
         let percent = bytes == 0 ? 0 : Int(Double(done) / Double(bytes) * 100)
         var parts = [
-            "\(files) \(files == 1 ? "file on its way" : "files on their way")",
+            "\(files) \(files == 1 ? "transfer" : "transfers")",
             "\(ByteCount.rounded(done)) of \(ByteCount.rounded(bytes)) (\(percent) %)",
         ]
         if let rate {
@@ -41,7 +42,7 @@ struct StatusTotals: Equatable {
         ["queued", "sending", "receiving"].contains(transfer.state)
     }
 
-    /// With two units at most: `45 s`, `3 min 20 s`, `5 h 2 min`, `9 d 4 h`.
+    /// Formats seconds with at most two units: `45 s`, `3 min 20 s`, `5 h 2 min`, `9 d 4 h`.
     static func time(_ seconds: UInt64) -> String {
         switch seconds {
         case ..<60: "\(seconds) s"
@@ -53,6 +54,6 @@ struct StatusTotals: Equatable {
 }
 
 extension MountStatus.Transfer {
-    /// Bytes that have been transferred, as exact as the per cent.
+    /// Transferred bytes, with the precision of the percentage.
     var done: UInt64 { progress >= 100 ? size : UInt64(Double(size) * Double(max(progress, 0)) / 100) }
 }

@@ -5,16 +5,16 @@ import FileSystem
 import Glibc
 import Posix
 
-/// `chatfs status --watch`: the status of mounts, again whenever something changes in one of them.
+/// `chatfs status --watch`: prints the status of mounts after each change.
 struct StatusWatch: Sendable {
-    /// Changes that come within this time are shown together.
+    /// Minimum interval between two outputs.
     private static let pause = Duration.seconds(1)
 
     let mounts: [Mounted]
     let isForPrograms: Bool
     let stop: StopRequest
 
-    /// All that this user may ask.
+    /// Returns all mounts of this user.
     /// - Throws: `.notMounted` without any.
     static func all() async throws -> [Mounted] {
         var mounts: [Mounted] = []
@@ -22,12 +22,14 @@ struct StatusWatch: Sendable {
         where await mounted.answer() != .foreign {
             mounts.append(mounted)
         }
-        guard !mounts.isEmpty else { throw DesktopError(.notMounted, "Nothing of ChatFS is mounted.") }
+        guard !mounts.isEmpty else {
+            throw DesktopError(.notMounted, "No ChatFS mount exists; 'chatfs mount' makes one.")
+        }
         return mounts
     }
 
-    /// Returns when all mounts have ended, or nobody reads any more.
-    /// - Throws: `ExitCode` when it is to stop.
+    /// Returns when all mounts have ended, or the output is closed.
+    /// - Throws: `ExitCode` after a stop request.
     func run() async throws {
         var open: [(mounted: Mounted, client: ProgramClient)] = []
         var rates: [Mounted: TransferRate] = [:]
@@ -60,13 +62,13 @@ struct StatusWatch: Sendable {
             for mounted in gone { tellEnd(of: mounted) }
             open.removeAll { gone.contains($0.mounted) }
             guard !open.isEmpty else { return }
-            // With a stop in between, the next event is not waited for.
+            // A stop request ends the pause.
             _ = try await stop.interrupting { try await Task.sleep(for: Self.pause) }
         }
     }
 
-    /// Waits until something has changed in one of them.
-    /// - Returns: the mounts that have ended meanwhile; nil when it is to stop, or nobody reads any more.
+    /// Waits for a change in one of the mounts.
+    /// - Returns: Mounts that have ended meanwhile; nil after a stop request, or if the output is closed.
     private func change(
         in open: [(mounted: Mounted, client: ProgramClient)]
     ) async throws -> Set<Mounted>? {
@@ -78,7 +80,7 @@ struct StatusWatch: Sendable {
                 var (isChanged, ended) = (false, Set<Mounted>())
                 for (mounted, client) in clients {
                     do throws(DesktopError) {
-                        // Several are looked at in turns.
+                        // Several mounts are polled in turn.
                         if try client.hasEvent(within: single ? .milliseconds(500) : .milliseconds(100)) {
                             try client.dropEvents()
                             isChanged = true
@@ -111,7 +113,7 @@ struct StatusWatch: Sendable {
             return try Terminal.show("")
         }
         let screen = Screen(width: Terminal.width(), height: Terminal.height())
-        // Home, and what was there is wiped: the whole screen would flicker.
+        // Overwrites from the top and clears the rest, because clearing the screen first would flicker.
         let lines = screen.fit(blocks).map { $0 + "\u{1B}[K" }
         try Terminal.show("\u{1B}[H" + lines.joined(separator: "\n") + "\u{1B}[J", end: "")
     }

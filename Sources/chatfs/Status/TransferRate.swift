@@ -1,10 +1,10 @@
 import FileSystem
 
-/// The rate of a mount's transfers, from statuses that follow each other. A value without input and output.
+/// Computes the rate of a mount's transfers from successive statuses. A pure value.
 struct TransferRate {
-    /// The rate is the mean of this time.
+    /// Time over which the rate is averaged.
     static let window = Duration.seconds(10)
-    /// Statuses closer to each other give no rate.
+    /// Minimum time between the first and the last status for a rate.
     private static let least = Duration.milliseconds(500)
 
     private struct Sample {
@@ -18,14 +18,14 @@ struct TransferRate {
 
     /// Adds a status.
     ///
-    /// - Parameter time: from any moment on that is the same for all statuses.
-    /// - Returns: bytes per second, in both directions; nil until enough is known.
+    /// - Parameter time: Time since a fixed moment.
+    /// - Returns: Bytes per second in both directions; nil until two statuses are far enough apart.
     mutating func add(_ transfers: [MountStatus.Transfer], at time: Duration) -> UInt64? {
         var current: [String: MountStatus.Transfer] = [:]
         for transfer in transfers where StatusTotals.isMoving(transfer) { current[transfer.path] = transfer }
         if !samples.isEmpty {
             for (path, before) in known {
-                // A transfer that is not listed any more is complete, unless it stopped.
+                // A transfer that is no longer listed is complete, unless it stopped.
                 let stopped = transfers.first { $0.path == path && !StatusTotals.isMoving($0) }
                 let now = current[path]?.done ?? stopped?.done ?? before.size
                 moved &+= now > before.done ? now - before.done : 0

@@ -31,7 +31,7 @@ struct OfficialKeyTests {
             (["set", "--core", "simplex-chat"], "--core lib:"),
             (["status", "--core", "ws://127.0.0.1:1"], "has its database open"),
             (["change", "--core", "lib:/none"], "is not encrypted"),
-            (["set", "--core", "lib:/none", "--data", folder.path], "--data is about"),
+            (["set", "--core", "lib:/none", "--data", folder.path], "--data applies to"),
             (["change", "--core", "lib:/none", "--forgotten"], "no recovery code"),
             (["set", "--core", "lib:/none"], "no terminal"),
             (["test", "--core", "lib:/none"], "could not be loaded"),
