@@ -20,14 +20,14 @@ struct ControlDocumentTests {
         return Set(cells.flatMap { $0.matches(of: /`([a-z_]+)`/).map { String($0.1) } })
     }
 
-    @Test("its tables list the whole protocol")
+    @Test("tables of the control socket are complete")
     func tables() throws {
         #expect(try Self.names(in: "Methods") == Set(ProgramRequest.Method.allCases.map(\.rawValue)))
         #expect(try Self.names(in: "Errors") == Set(ProgramErrorCode.allCases.map(\.rawValue)))
         #expect(try Self.names(in: "Events") == Set(ProgramEvent.Kind.allCases.map(\.rawValue)))
     }
 
-    @Test("its examples are valid")
+    @Test("examples of the control socket are valid")
     func examples() throws {
         // Only JSON lines begin with a brace.
         let lines = try Self.text().split(separator: "\n").map(String.init).filter { $0.hasPrefix("{") }

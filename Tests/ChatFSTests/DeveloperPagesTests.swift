@@ -48,7 +48,7 @@ struct DeveloperPagesTests {
         #expect(count > 400, "the pages were not understood")
     }
 
-    @Test("every link between developer pages leads to a page and a heading")
+    @Test("links between developer pages lead to headings")
     func links() throws {
         for page in try DeveloperPages.pages() {
             let folder = page.split(separator: "/").dropLast().map(String.init)
@@ -179,7 +179,7 @@ struct DeveloperPagesTests {
         }
     }
 
-    @Test("type sizes are right within a tenth")
+    @Test("type sizes are accurate within a tenth")
     func sizes() throws {
         let declarations = try SourceDeclaration.ofProgram()
         let rows = try DeveloperPages.text("docs/dev/generated/sizes.md").matches(

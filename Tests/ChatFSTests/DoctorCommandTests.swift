@@ -13,7 +13,7 @@ struct DoctorCommandTests {
             environment: ["HOME": folder.path, "XDG_RUNTIME_DIR": folder.path])
     }
 
-    @Test("a missing core names the search")
+    @Test("a missing core is reported with its path")
     func missing() async throws {
         let folder = try TemporaryFolder()
         for (core, words) in [

@@ -28,7 +28,7 @@ import Testing
         #expect(line.contains("***"))
     }
 
-    @Test func reportKeepsWhatHelps() {
+    @Test func reportKeepsPlainWordsAndVersions() {
         #expect(report(.bad("/home/ada/.cache cannot be used")) == "missing  ~/.cache cannot be used")
         // Names are words.
         #expect(report(.note("adaptive boxes")) == "note     adaptive boxes")
@@ -36,7 +36,7 @@ import Testing
         #expect(lines == ["chatfs 1", "unknown system", ""])
     }
 
-    @Test func clockOfThePastIsWrong() {
+    @Test func pastClockIsReported() {
         #expect(SystemExamination.clock(now: 0, isSynchronised: true).kind == .bad)
         #expect(SystemExamination.clock(now: 1_800_000_000, isSynchronised: false).kind == .note)
         #expect(SystemExamination.clock(now: 1_800_000_000, isSynchronised: nil).kind == .good)
@@ -50,7 +50,7 @@ import Testing
         #expect(SystemExamination.passthrough(kernel: "", isRoot: true) == nil)
     }
 
-    @Test func missingNetworkIsOneFinding() async throws {
+    @Test func missingNetworkGivesOneFinding() async throws {
         var servers = ServerExamination()
         for host in ["a.example", "b.example"] {
             let text = "xftp://AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=@\(host)"
@@ -62,7 +62,7 @@ import Testing
         #expect(findings.map(\.kind) == [.failed] && findings[0].text.hasPrefix("no network: 2 servers"))
     }
 
-    @Test func servicesSayWhatStartsThem() {
+    @Test func stoppedServiceNamesStartCommand() {
         let failed = ServiceState("ActiveState=failed\nUnitFileState=enabled\n")
         #expect(ServiceExamination.finding(of: failed, mount: "home")?.isBad == true)
         let stopped = ServiceState("ActiveState=inactive\nUnitFileState=enabled\n")
@@ -75,7 +75,7 @@ import Testing
 
 /// Options of `chatfs doctor`.
 @Suite struct DoctorOptionsTests {
-    @Test func reportIsANewFileForItsUserAlone() async throws {
+    @Test func reportIsNewPrivateFile() async throws {
         let folder = try TemporaryFolder()
         let arguments = [
             "doctor", "--data", folder.path("data"), "--offline", "--report", folder.path("report"),
@@ -90,7 +90,7 @@ import Testing
         #expect(again.ending == .code(1) && again.errors.contains("report"), "\(again.errors)")
     }
 
-    @Test func offlineAsksNoServer() async throws {
+    @Test func offlineContactsNoServer() async throws {
         let folder = try TemporaryFolder()
         let outcome = try await ChatFSProcess.run(
             [

@@ -6,7 +6,7 @@ import Testing
 @testable import chatfs
 
 /// Compares the commands in README.md, docs/user and docs/reference with the table of commands.
-@Suite("Commands in the pages for users")
+@Suite("Commands in user pages")
 struct DocumentedCommandTests {
     private static func pages() throws -> [String] {
         try ["docs/user", "docs/reference"].flatMap { folder in
@@ -15,7 +15,7 @@ struct DocumentedCommandTests {
         } + ["README.md"]
     }
 
-    @Test func linesOfExamplesCanBeParsed() throws {
+    @Test func exampleLinesParse() throws {
         var count = 0
         for page in try Self.pages() {
             for line in try Self.exampleLines(of: page) {

@@ -55,7 +55,7 @@ struct InstallTests {
         #expect(wrong.ending == .code(64))
     }
 
-    @Test func versionIsTheSameEverywhere() throws {
+    @Test func versionIsConsistent() throws {
         #expect(try LayeringTests.text("debian/changelog").hasPrefix("chatfs (\(Release.version)) "))
         let changes = try LayeringTests.text("CHANGELOG.md").split(separator: "\n")
         #expect(changes.first { $0.hasPrefix("## ") }?.split(separator: " ")[1] == Release.version[...])

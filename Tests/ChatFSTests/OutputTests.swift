@@ -58,7 +58,7 @@ struct OutputTests {
         #expect(outcome.errors.hasPrefix("chatfs: \(target): "), "\(outcome.errors)")
     }
 
-    @Test("a satisfied reader is no error")
+    @Test("a reader may close the output")
     func pipe() async throws {
         let outcome = try await Shell.run(
             "sh", ["-c", "\"$CHATFS\" manual | head -n 1"], environment: ["CHATFS": ChatFSProcess.path])

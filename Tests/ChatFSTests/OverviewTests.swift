@@ -19,14 +19,14 @@ import Testing
         Overview(mounts: mounts, data: data).lines.joined(separator: "\n")
     }
 
-    @Test func beginningIsTold() {
+    @Test func overviewWithoutMountSuggestsFirstSteps() {
         #expect(lines([], .none).contains("chatfs demo") && lines([], .none).contains("chatfs pair"))
         #expect(lines([], .locked).contains("chatfs unlock") && lines([], .locked).contains("chatfs mount"))
         #expect(!lines([], .open).contains("chatfs unlock"))
         #expect(lines([], .unreadable("/d")).contains("chatfs doctor"))
     }
 
-    @Test func transfersAreCountedAndStoppedOnesWait() throws {
+    @Test func overviewCountsActiveAndListsStoppedTransfers() throws {
         let moving = #"{"path":"bob/a","state":"sending","progress":7,"size":1000}"#
         let stopped = #"{"path":"bob/b","state":"failed","progress":0,"size":1,"error":"no relay"}"#
         let text = lines([try mount(#""transfers":[\#(moving),\#(stopped)]"#)])
@@ -36,11 +36,11 @@ import Testing
         #expect(text.contains("Needs your action:\n  /c/bob/b: no relay"), "\(text)")
     }
 
-    @Test func quietMountHasOneLine() throws {
+    @Test func idleMountHasOneLine() throws {
         #expect(lines([try mount(#""transfers":[]"#)]) == "ann at /c: no transfers")
     }
 
-    @Test func deadMountIsTakenAway() {
+    @Test func deadMountSuggestsUnmount() {
         let text = lines([Overview.Mount(mountpoint: "/c", status: nil, isDead: true)])
         #expect(text.contains("chatfs unmount /c"))
     }
@@ -72,7 +72,7 @@ import Testing
 
 /// Words of the command line that mean something else.
 @Suite struct GivenWordTests {
-    @Test func linksOfAnotherKindNameTheirCommand() {
+    @Test func wrongLinkKindNamesCommand() {
         let relay = "smp://\(String(repeating: "A", count: 43))=@relay.example"
         #expect(GivenLink(relay) == .relay && GivenLink("hello") == nil)
         #expect(GivenLink("simplex:/file#/?desc=x") == .file)
@@ -87,7 +87,7 @@ import Testing
         #expect(FileApproval.addresses(in: "") == [])
     }
 
-    @Test func ownServersReplaceThoseOfOperators() throws {
+    @Test func ownServersReplaceOperatorServers() throws {
         let key = String(repeating: "A", count: 43) + "="
         let own = [try #require(AnyRelay("xftp://\(key)@relay.example"))]
         let presets = RelayOperator.simplex.relays

@@ -4,7 +4,7 @@ import Testing
 @testable import chatfs
 
 @Suite struct PhoneScreenTests {
-    @Test func codeIsFourGroupsThatFitATerminal() {
+    @Test func codeFitsTerminal() {
         let code = SessionCode(channelBinding: [UInt8](repeating: 0xA7, count: 32))
         let lines = PhoneScreen.words(of: code)
         #expect(lines.contains("  " + code.shown))
@@ -12,7 +12,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func largeDigitsAreFiveLinesOfOneLength(drawsBlocks: Bool) {
+    func largeDigitsAreFiveEqualLines(drawsBlocks: Bool) {
         let lines = LargeDigits.lines("01234 56789", drawsBlocks: drawsBlocks)
         #expect(lines.count == 5 && Set(lines.map(\.count)).count == 1)
         #expect(lines.allSatisfy { $0.count <= 80 })

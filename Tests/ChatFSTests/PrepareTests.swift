@@ -47,7 +47,7 @@ struct PrepareTests {
         #expect(asked.last?.hasSuffix("install libfuse3-dev libcurl libxml2") == true)
     }
 
-    @Test func toolchainMayLackLibrariesUntilTheyAreInstalled() async throws {
+    @Test func toolchainMayLackLibrariesBeforeInstallation() async throws {
         let folder = try TemporaryFolder()
         try folder.write(
             Array("#!/bin/sh\n[ -e \(folder.path("library")) ] && echo 'Swift version 6.3.1'\n".utf8),
@@ -81,13 +81,13 @@ struct PrepareTests {
     }
 
     @Test(arguments: ["6.2", "6.3.1", "7.0.2", "10.0"])
-    func fittingToolchainIsTaken(version: String) async throws {
+    func compatibleToolchainIsUsed(version: String) async throws {
         let outcome = try await findSwift(version, candidate: "(none)")
         #expect(outcome.succeeded && outcome.errors == "", "\(outcome.errors)")
     }
 
     @Test(arguments: ["5.10.1", "6.0.3", "6.1"])
-    func unfittingToolchainIsToldInOneSentence(version: String) async throws {
+    func incompatibleToolchainIsReportedInOneSentence(version: String) async throws {
         let outcome = try await findSwift(version, candidate: "6.0.3-2")
         #expect(outcome.ending == .code(69))
         #expect(outcome.errors.contains("this system has \(version)"), "\(outcome.errors)")
@@ -97,7 +97,7 @@ struct PrepareTests {
         #expect(newer.errors.contains("install the package 'swiftlang'"), "\(newer.errors)")
     }
 
-    @Test("foreign systems are asked for commands first")
+    @Test("contrib/on needs a command")
     func on() async throws {
         let outcome = try await Shell.run(Self.root + "/contrib/on", ["trixie"])
         #expect(outcome.ending == .code(64) && outcome.errors.contains("SUITE COMMAND"))

@@ -12,7 +12,7 @@ import XFTP
 @testable import FileSystem
 @testable import chatfs
 
-@Suite("Words for programs and people")
+@Suite("Output for programs and users")
 struct ProgramWordsTests {
     @Test("chats have folder, name and refusal")
     func chats() {

@@ -15,7 +15,7 @@ import Testing
         #expect(ServiceUnit.name(of: mount) == unit)
     }
 
-    @Test func ownTemplateIsThatOfThePackage() throws {
+    @Test func ownTemplateMatchesPackage() throws {
         let packaged = try LayeringTests.text("contrib/systemd/chatfs@.service")
         #expect(packaged.hasSuffix("\n" + ServiceUnit.shared))
         let own = ServiceUnit.text(program: "/opt/my apps/chatfs")
@@ -24,7 +24,7 @@ import Testing
         #expect(ServiceUnit.text(program: "/a%$b").contains("\nExecStart=/a%%$$b mount"))
     }
 
-    @Test func stateIsSaidInWords() {
+    @Test func unitStateHasDisplayText() {
         let running = ServiceState(
             "Id=chatfs@a.service\nLoadState=loaded\nActiveState=active\nUnitFileState=enabled\nStatusText=ann at /c\n"
         )
@@ -74,7 +74,7 @@ import Testing
         try await ChatFSProcess.run(["service"] + arguments, environment: environment)
     }
 
-    @Test func installingEnablesAndStartsTheMounts() async throws {
+    @Test func installEnablesAndStartsMounts() async throws {
         try installSystemctl()
         let outcome = try await service("install")
         #expect(outcome.succeeded, "\(outcome.errors)")
@@ -94,7 +94,7 @@ import Testing
         }
     }
 
-    @Test func uninstallingNamesWhatItRemoves() async throws {
+    @Test func uninstallPrintsRemovedItems() async throws {
         try installSystemctl()
         _ = try await service("install", "home")
         let outcome = try await service("uninstall", "home")
@@ -105,7 +105,7 @@ import Testing
         #expect(access(folder.path("config/systemd/user/chatfs@.service"), F_OK) != 0)
     }
 
-    @Test func unknownMountHasASuggestion() async throws {
+    @Test func unknownMountGetsSuggestion() async throws {
         try installSystemctl()
         let outcome = try await service("install", "hom")
         #expect(
@@ -125,7 +125,7 @@ import Testing
             "\(json.output)")
     }
 
-    @Test func withoutSystemdItSaysWhatElseMounts() async throws {
+    @Test func missingSystemdNamesAlternative() async throws {
         try installSystemctl("echo 'Failed to connect to bus: No medium found' >&2; exit 1")
         let outcome = try await service("start", "home")
         #expect(outcome.ending == .code(1) && outcome.errors.contains("No medium found"))

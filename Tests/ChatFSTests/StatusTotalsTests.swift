@@ -26,7 +26,7 @@ import Testing
         return status
     }
 
-    @Test func totalsCountWhatMovesAndWhatStopped() throws {
+    @Test func totalsCountActiveAndStoppedTransfers() throws {
         let totals = StatusTotals(
             try status(
                 try transfers([
@@ -42,31 +42,31 @@ import Testing
     @Test(arguments: [
         (59, "59 s"), (200, "3 min 20 s"), (18_120, "5 h 2 min"), (792_000, "9 d 4 h"),
     ])
-    func timeHasTwoUnits(_ seconds: UInt64, _ text: String) {
+    func remainingTimeHasTwoUnits(_ seconds: UInt64, _ text: String) {
         #expect(StatusTotals.time(seconds) == text)
     }
 
-    @Test func sumsOfStrangersDoNotTrap() throws {
+    @Test func overflowingSumsDoNotTrap() throws {
         let rows = try transfers([("a", "sending", 100, Int.max), ("b", "sending", 100, Int.max)])
         var status = try status(rows + rows)
         status.transfers[0].size = .max
         #expect(StatusTotals(status).line(rate: 1).hasPrefix("4 transfers"))
     }
 
-    @Test func rateIsTheMeanOfTheLastSeconds() throws {
+    @Test func rateAveragesRecentSeconds() throws {
         var rate = TransferRate()
         #expect(rate.add(try transfers([("a", "sending", 10, 1000)]), at: .zero) == nil)
         #expect(rate.add(try transfers([("a", "sending", 30, 1000)]), at: .seconds(1)) == 200)
         #expect(rate.add(try transfers([("a", "sending", 30, 1000)]), at: .seconds(2)) == 100)
     }
 
-    @Test func finishedTransferCountsWholeAndStoppedOneNot() throws {
+    @Test func rateIncludesFinishedButNotStoppedTransfers() throws {
         var rate = TransferRate()
         _ = rate.add(try transfers([("a", "sending", 50, 1000), ("b", "receiving", 0, 1000)]), at: .zero)
         #expect(rate.add(try transfers([("b", "failed", 0, 1000)]), at: .seconds(1)) == 500)
     }
 
-    @Test func oldStatusesAreForgotten() throws {
+    @Test func rateForgetsOldStatuses() throws {
         var rate = TransferRate()
         _ = rate.add(try transfers([("a", "sending", 0, 1000)]), at: .zero)
         _ = rate.add(try transfers([("a", "sending", 100, 1000)]), at: .seconds(1))

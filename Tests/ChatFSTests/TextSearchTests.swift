@@ -15,7 +15,7 @@ import Testing
             file: file.map { LoggedMessage.File(name: $0, size: nil) }, state: nil, error: nil)
     }
 
-    @Test func allWordsAreInIt() throws {
+    @Test func messageMustContainAllWords() throws {
         let search = try TextSearch(" Train TICKETS ", from: nil)
         #expect(search.fits(message("your tickets for the night train")))
         #expect(search.fits(message("tickets", file: "Train.pdf")))
@@ -23,17 +23,17 @@ import Testing
         #expect(!search.fits(message("train tickets", event: "deletion")))
     }
 
-    @Test func letterSizeOfAnyScriptDoesNotMatter() throws {
+    @Test func searchIgnoresCaseInAnyScript() throws {
         #expect(try TextSearch("ÄRGER", from: nil).fits(message("großer ärger")))
     }
 
-    @Test func senderIsAnExactName() throws {
+    @Test func senderMatchesExactly() throws {
         let search = try TextSearch("hi", from: "Bob")
         #expect(search.fits(message("hi", sender: "Bob")) && !search.fits(message("hi", sender: "Bobby")))
         #expect(!search.fits(message("hi")))
     }
 
-    @Test func noWordIsAMistake() {
+    @Test func emptySearchIsUsageError() {
         #expect(throws: UsageError.self) { try TextSearch("  ", from: nil) }
     }
 }

@@ -86,7 +86,7 @@ struct PairingTests {
             let accepted = try await ChatFSProcess.run(["accept", "\(number + 1)"] + alice)
             #expect(accepted.output == "\(name) is connected.\n", "\(accepted.errors)")
             #expect(try await asking.ending() == .code(0))
-            #expect(asking.errors.contains("have to accept you"))
+            #expect(asking.errors.contains("must be accepted"))
             if mount == nil { mount = try await machines.mount("alice") }
         }
         try await wait(until: "carol has a folder") { access(machines.chats("alice") + "/carol", F_OK) == 0 }
