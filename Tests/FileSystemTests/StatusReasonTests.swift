@@ -20,7 +20,7 @@ struct StatusReasonTests {
             state.items[0].file?.status = status
             return state.items[0]
         }
-        fixture.core.tell(.chatItemUpdated(item))
+        fixture.core.tell(.itemChanged(item, .updated))
     }
 
     @Test("drafts name their next step")

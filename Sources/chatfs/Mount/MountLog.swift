@@ -39,10 +39,10 @@ final class MountLog: Sendable {
 
     private func note(_ event: ChatEvent) {
         switch event {
-        case .rcvFileComplete(let item):
+        case .itemChanged(let item, .completed) where item.direction == .received:
             state.withLock { $0.received += 1 }
             log.information("file received: \(Self.facts(of: item))")
-        case .sndFileComplete(let item), .sndFileCompleteXFTP(let item):
+        case .itemChanged(let item, .completed):
             state.withLock { $0.sent += 1 }
             log.information("file sent: \(Self.facts(of: item))")
         case .coreReachable: log.information("core reachable again")
