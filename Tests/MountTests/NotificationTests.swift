@@ -127,8 +127,8 @@ struct NotificationTests {
             #expect(open(mounts.path("bob/file.txt"), O_WRONLY | O_CREAT, 0o600) == -1)
         }
         for words in [
-            "A folder cannot be sent", "can be renamed", "stay in their chat", "cannot be changed or replaced",
-            "cannot be replaced", "Only folders of chats send files",
+            "A folder cannot be sent", "can be renamed", "stay in their chat",
+            "cannot be changed or replaced", "cannot be replaced", "Only folders of chats send files",
         ] {
             try await desktop.waitForOne(words) { $0.body.contains(words) }
         }

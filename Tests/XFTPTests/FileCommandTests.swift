@@ -89,7 +89,7 @@ import Testing
         let refused = try await Self.run(folder, receive)
         #expect(refused.ending == .code(1))
         #expect(
-            refused.errors.contains("Approve it only if you know it: --approve xftp://"),
+            refused.errors.contains("Approve it only if you know it:  --approve xftp://"),
             "\(refused.errors)")
         #expect(!(try folder.names().contains("b")))
         let address = relay.address.text.replacing("@127.0.0.1", with: "@localhost")
