@@ -1,5 +1,7 @@
 import Base
 import ChatCore
+import FileSystem
+import Glibc
 import Namespace
 import Outbox
 import TestSupport
@@ -100,7 +102,7 @@ struct Recovery {
     /// damaged.
     /// - Returns: The stems of complete drafts, the names of complete files, and the violations.
     private func served(
-        by mount: RecoveredMount
+        by mount: RecoveredMount, attempts: Int = 3
     ) async throws -> (drafts: Set<String>, files: (whole: Set<String>, problems: [String])) {
         var (kept, whole): (Set<String>, Set<String>) = ([], [])
         var problems: [String] = []
@@ -121,6 +123,9 @@ struct Recovery {
                 } else {
                     problems.append("\(node.name) has other bytes")
                 }
+            } catch  where error.code == ESTALE && attempts > 1 {
+                // An item and its draft had a node each until now. A program looks the name up again.
+                return try await served(by: mount, attempts: attempts - 1)
             } catch {
                 problems.append("\(node.name) (\(file.status)) is said to be here: \(error)")
             }
