@@ -62,6 +62,7 @@ struct UnfinishedFileTests {
 
         """
 
+    // rsync writes its first bytes after 256 KiB, so its source is much longer.
     private static let deeds: [Deed] = [
         Deed(
             "ended by a signal after closing", ["dd"],
@@ -105,13 +106,13 @@ struct UnfinishedFileTests {
         Deed(
             "signal being handled", ["rsync"],
             """
-            interrupt '.rsync.bin.*' rsync --partial --bwlimit=100 "$SOURCE/big" "$FOLDER/rsync.bin"
+            interrupt '.rsync.bin.*' rsync --partial --bwlimit=1000 "$SOURCE/large" "$FOLDER/rsync.bin"
             """, ["rsync.bin"],
             says: "rsync ended with the error status", "rsync was interrupted", "was killed"),
         Deed(
             "signal being handled", ["rsync"],
             """
-            begin rsync --inplace --bwlimit=100 "$SOURCE/big" "$FOLDER/inplace.bin"
+            begin rsync --inplace --bwlimit=1000 "$SOURCE/large" "$FOLDER/inplace.bin"
             written inplace.bin
             end TERM -$!
             """, ["inplace.bin"],
