@@ -54,8 +54,8 @@ public struct Mounted: Hashable, Sendable {
         if let found, found.type == type { return Mounted(mount: found) }
         throw try all().contains { $0.mountpoint.hasSameBytes(as: mountpoint) }
             ? DesktopError(
-                .busy, "Something else is mounted over the mount at \(mountpoint): take that away first.")
-            : DesktopError(.notMounted, "Nothing of ChatFS is mounted at \(mountpoint).")
+                .busy, "Another mount covers the one at \(mountpoint): unmount that first.")
+            : DesktopError(.notMounted, "No ChatFS mount exists at \(mountpoint).")
     }
 
     /// Queries the daemon from a thread of its own and waits at most five seconds.

@@ -15,7 +15,7 @@ struct MountIdentityTests {
         try mounts.folder.write([1], to: "alice/mine.txt")
         let daemon = try mounts.daemon("alice")
         #expect(try await mounts.leave("alice") == .code(0))
-        #expect(daemon.errors.contains("mounted over this mount"))
+        #expect(daemon.errors.contains("Another mount covers this one"))
         #expect(try mounts.folder.read("alice/mine.txt") == [1])
 
         try await mounts.mount("alice", at: mounts.path("elsewhere"))

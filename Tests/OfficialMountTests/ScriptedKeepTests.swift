@@ -37,7 +37,7 @@ struct ScriptedKeepTests {
         try await stage.mount()
         for message in [new, old] { try await stage.waitUntilShown(message) }
         let daemon = try #require(stage.daemon)
-        try await wait(until: "it says that one goes") { daemon.errors.contains("not here: 1") }
+        try await wait(until: "it says that one goes") { daemon.errors.contains("expire soon: count=1") }
         let expires = try ExtendedAttribute.text("user.chatfs.expires", of: stage.path(of: new))
         #expect(abs((expires.flatMap { Int64($0) } ?? 0) - hours(1) - 48 * 3600) <= 60)
         #expect(stage.simplex.count("/freceive") == 0)

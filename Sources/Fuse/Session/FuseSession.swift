@@ -103,8 +103,8 @@ public final class FuseSession: Sendable {
         server.stopAfterNext()
         if await mount?.detach() == .covered {
             Log("mount").warning(
-                "Something else is mounted over this mount: it stays there, without its files, until that is taken "
-                    + "away and 'chatfs unmount' has been run.")
+                "Another mount covers this one, which stays without its files: unmount the other, then run "
+                    + "'chatfs unmount'.")
         }
         server.provokeRequest()
     }
