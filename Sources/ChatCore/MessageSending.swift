@@ -13,8 +13,9 @@ public protocol MessageSending: OpenProfile {
     /// the message may never come.
     func expectToSend(_ size: UInt64)
 
-    /// Returns the form in which to stage long files for a chat; nil for a CryptoFile of the content alone.
-    func streamForm(for chat: ChatReference) -> StreamForm?
+    /// Returns the form in which to stage a long file for a chat; nil for a CryptoFile of the content alone.
+    /// - Parameter name: The file's name so far, which may be temporary and is not disclosed.
+    func streamForm(for chat: ChatReference, name: String) -> StreamForm?
 
     /// Sends a message with a file.
     /// - Throws: `.noSuchChat`, `.sendingRefused`, `.tooLarge`, `.file(.noRelay)`; `.file(.damaged)` if the
@@ -43,7 +44,7 @@ public protocol MessageSending: OpenProfile {
 
 extension MessageSending {
     public func expectToSend(_ size: UInt64) {}
-    public func streamForm(for chat: ChatReference) -> StreamForm? { nil }
+    public func streamForm(for chat: ChatReference, name: String) -> StreamForm? { nil }
 
     /// For cores that do not record the id of an item's message.
     public func item(sentAs message: String, in chat: ChatReference) async throws(ChatError) -> ChatItem? {

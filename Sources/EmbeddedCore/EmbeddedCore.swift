@@ -292,9 +292,9 @@ public final class EmbeddedCore: ChatCore {
 
     public func expectToSend(_ size: UInt64) { uploads.expect(size) }
 
-    public func streamForm(for chat: ChatReference) -> StreamForm? {
+    public func streamForm(for chat: ChatReference, name: String) -> StreamForm? {
         // Notes are never uploaded.
-        if case .notes = chat { nil } else { XFTPTransfers.streamForm }
+        if case .notes = chat { nil } else { XFTPTransfers.streamForm(name: name) }
     }
 
     public func send(

@@ -172,8 +172,8 @@ public final class LinkedCore: ChatCore {
 
     public func expectToSend(_ size: UInt64) { core.expectToSend(size) }
 
-    public func streamForm(for chat: ChatReference) -> StreamForm? {
-        chat == .links ? nil : core.streamForm(for: chat)
+    public func streamForm(for chat: ChatReference, name: String) -> StreamForm? {
+        chat == .links ? nil : core.streamForm(for: chat, name: name)
     }
 
     public func send(

@@ -77,7 +77,7 @@ public final class Outbox: Sendable {
                 deliveries: DeliveryQueue(after: try journal.lastSequence()), clock: wallClock,
                 uptime: Uptime(after: try journal.uptime(), clock: clock),
                 limits: core.limits, boot: boot, earlyCopies: earlyCopies,
-                streamForm: { core.streamForm(for: $0) },
+                streamForm: { core.streamForm(for: $0, name: $1) },
                 writers: WriterRegistry(writers), step: step)
         }
         self.core = core

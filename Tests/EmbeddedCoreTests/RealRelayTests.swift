@@ -69,7 +69,8 @@ import XFTPRelay
         let bob = try await open("bob", [relay.address])
         let heard = Listener(bob)
         let chat = try await alice.chat(named: "bob")
-        let message = try alice.composeStream(pattern(size), #require(alice.streamForm(for: chat)))
+        let message = try alice.composeStream(
+            pattern(size), #require(alice.streamForm(for: chat, name: "a.bin")))
         let sent = try await alice.send(message, to: chat)
         #expect(try sent.content() == pattern(size))
         try await heard.waits(for: "rcvFileDescrReady")
@@ -88,7 +89,7 @@ import XFTPRelay
 
     @Test func notesAreStagedWithoutHeader() async throws {
         let alice = try await open("alice", [])
-        #expect(alice.streamForm(for: .notes(1))?.header(0) == nil)
+        #expect(alice.streamForm(for: .notes(1), name: "a.bin")?.header(0) == nil)
         await alice.shutDown()
     }
 

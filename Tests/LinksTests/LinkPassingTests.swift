@@ -45,8 +45,10 @@ struct LinkPassingTests {
         try await links.deleteItems([ItemID(1)], in: .direct(1), mode: .broadcast)
         links.noteOpened(ItemID(1), in: .direct(1))
         links.expectToSend(9)
-        #expect(links.streamForm(for: .direct(1))?.header(0) == [7])
-        #expect(links.streamForm(for: .links)?.header(0) == nil, "its files have names in their headers")
+        #expect(links.streamForm(for: .direct(1), name: "a")?.header(0) == [7])
+        #expect(
+            links.streamForm(for: .links, name: "a")?.header(0) == nil,
+            "its files have names in their headers")
         await links.relaysWereApproved()
         #expect(stage.kept.isEmpty)
         await links.close()

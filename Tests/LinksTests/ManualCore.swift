@@ -35,7 +35,7 @@ final class ManualCore: ChatCore {
         self.uploadsCryptoFiles = uploadsCryptoFiles
     }
 
-    func streamForm(for chat: ChatReference) -> StreamForm? {
+    func streamForm(for chat: ChatReference, name: String) -> StreamForm? {
         StreamForm(header: { _ in [7] }, length: { $0 })
     }
 

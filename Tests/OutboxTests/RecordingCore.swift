@@ -51,7 +51,7 @@ final class RecordingCore: ChatCore {
 
     var sent: [Sent] { state.withLock { $0.sent } }
 
-    func streamForm(for chat: ChatReference) -> StreamForm? { chat == notes ? nil : form }
+    func streamForm(for chat: ChatReference, name: String) -> StreamForm? { chat == notes ? nil : form }
 
     func events() -> AsyncStream<ChatEvent> { AsyncStream { _ in } }
 

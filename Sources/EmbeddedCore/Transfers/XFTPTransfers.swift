@@ -12,15 +12,19 @@ final class XFTPTransfers: FileTransfers {
 
     init(client: XFTPClient) { self.client = client }
 
-    /// The form of an uploaded file. Its header has one name for all files, because chats show the message's name: a
-    /// file is staged before its last rename.
-    static let streamForm = StreamForm(
-        header: { FileHeader.encode(name: "file", contentSize: $0) },
-        length: { size in
-            let header = FileHeader.encode(name: "file", contentSize: size)
-            return StoredStream.length(headerLength: header.count, contentSize: size)
-                - UInt64(StreamBox.tagLength)
-        })
+    /// The form of an uploaded file. The header does not have its name, because a file is staged before its last
+    /// rename, and chats show the message's name. The placeholder is as long, because receivers expect the content
+    /// behind a header with the message's name.
+    static func streamForm(name: String) -> StreamForm {
+        let emptyLength = FileHeader.encode(name: "", contentSize: 0).count
+        let length = FileHeader.encode(name: name, contentSize: 0).count
+        let placeholder = String(repeating: "-", count: length - emptyLength)
+        return StreamForm(
+            header: { FileHeader.encode(name: placeholder, contentSize: $0) },
+            length: { size in
+                StoredStream.length(headerLength: length, contentSize: size) - UInt64(StreamBox.tagLength)
+            })
+    }
 
     func expectUpload(to relays: [RelayWithPassword]) {
         client.openAhead(relays.prefix(1).compactMap(\.relayAddress), connections: 2)

@@ -50,7 +50,7 @@ public final class Draft: Sendable {
         // Parts of folders are never sent alone.
         earlyCopy = EarlyCopy(
             isInOrder: !record.isPart, in: context.staging, context.earlyCopies,
-            form: context.streamForm(record.chat))
+            form: context.streamForm(of: record))
         var state = State(machine: DraftMachine(creating: record), file: file)
         state.openedAt[DraftOpening.ofItsMaker.number] = .now
         current = Lock(state)
@@ -62,7 +62,8 @@ public final class Draft: Sendable {
         mutex = BlockingMutex(rank: .draft, number: machine.record.id)
         self.context = context
         earlyCopy = EarlyCopy(
-            isInOrder: false, in: context.staging, context.earlyCopies, form: context.streamForm(chat))
+            isInOrder: false, in: context.staging, context.earlyCopies,
+            form: context.streamForm(of: machine.record))
         current = Lock(State(machine: machine))
     }
 

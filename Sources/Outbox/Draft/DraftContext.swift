@@ -14,8 +14,8 @@ final class DraftContext: Sendable {
     let uptime: Uptime
     private let limits: ChatLimits
     let earlyCopies: EarlyCopySlots
-    /// The form in which the core expects long files of a chat.
-    let streamForm: @Sendable (ChatReference) -> StreamForm?
+    /// Returns the form in which the core expects a long file of a chat, by its name.
+    private let form: @Sendable (ChatReference, String) -> StreamForm?
     /// Processes that write drafts.
     let writers: WriterRegistry
     let changes = Broadcaster<OutboxChange>()
@@ -31,7 +31,7 @@ final class DraftContext: Sendable {
     init(
         journal: Journal, spool: Spool, staging: StagingFolder, quietTime: QuietTime,
         deliveries: DeliveryQueue, clock: any WallClock, uptime: Uptime, limits: ChatLimits, boot: String,
-        earlyCopies: EarlyCopySlots, streamForm: @escaping @Sendable (ChatReference) -> StreamForm?,
+        earlyCopies: EarlyCopySlots, streamForm: @escaping @Sendable (ChatReference, String) -> StreamForm?,
         writers: WriterRegistry, step: @escaping @Sendable (OutboxStep) -> Void
     ) {
         self.journal = journal
@@ -44,7 +44,7 @@ final class DraftContext: Sendable {
         self.limits = limits
         self.boot = boot
         self.earlyCopies = earlyCopies
-        self.streamForm = streamForm
+        form = streamForm
         self.writers = writers
         self.step = step
     }
@@ -54,6 +54,11 @@ final class DraftContext: Sendable {
     /// Maximum size of a draft in `chat`, in bytes. Local notes have no limit.
     func maxFileSize(in chat: ChatReference) -> UInt64 {
         limits.maxFileSize(in: chat) ?? UInt64(Int64.max)
+    }
+
+    /// Returns the form in which the core expects a long draft.
+    func streamForm(of record: DraftRecord) -> StreamForm? {
+        form(record.chat, String(decoding: record.name, as: UTF8.self))
     }
 
     // MARK: - Transitions
