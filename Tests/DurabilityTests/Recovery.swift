@@ -123,7 +123,7 @@ struct Recovery {
                 } else {
                     problems.append("\(node.name) has other bytes")
                 }
-            } catch  where error.code == ESTALE && attempts > 1 {
+            } catch let failure where failure.code == ESTALE && attempts > 1 {
                 // An item and its draft had a node each until now. A program looks the name up again.
                 return try await served(by: mount, attempts: attempts - 1)
             } catch {
