@@ -118,7 +118,16 @@ final class RequestAnswers: Sendable {
     private func join(
         _ request: RequestTable.Request, _ agent: any ConnectionAgent
     ) async throws -> ConnectionID {
-        let id = try await connect(request, agent)
+        let id: ConnectionID
+        do throws(AgentError) {
+            id = try await connect(request, agent)
+        } catch {
+            // `give` or another process may have answered it since it was read.
+            guard error.code == .noSuchRequest, let known = try await connection(of: request) else {
+                throw error
+            }
+            return known
+        }
         try await blocking.run { [store] in
             try store.commit { change in
                 try change.tables.people.insert(id, request.reason)
@@ -146,6 +155,12 @@ final class RequestAnswers: Sendable {
             await blocking.attempt("process early group messages") { [joined] in try joined() }
         }
         return id
+    }
+
+    private func connection(of request: RequestTable.Request) async throws -> ConnectionID? {
+        try await blocking.run { [store] in
+            try store.read { try $0.requests.request(request.number)?.connection }
+        }
     }
 
     private func connect(

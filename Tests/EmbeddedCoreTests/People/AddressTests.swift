@@ -142,6 +142,21 @@ struct AddressTests {
         for machine in [alice, bob] { try await machine.core.shutDown() }
     }
 
+    @Test("acceptance behind another returns its connection")
+    func overtaken() async throws {
+        let internet = try Internet()
+        let (alice, bob) = (try internet.machine("alice"), try internet.machine("bob"))
+        let link = try await alice.open().createAddress(nil).link
+        _ = try await bob.open().accept(link)
+        let number = try #require(try await alice.requests(1).first).number
+        let read = try #require(try alice.core.store.read { try $0.requests.request(number) })
+        let connection = try await alice.core.acceptRequest(number)
+        // As a caller that read the request before it was accepted.
+        let answers = try RequestAnswers(alice.core.store) {}
+        #expect(try await answers.accept(read, alice.core.people.agent()).number == connection)
+        for machine in [alice, bob] { try await machine.core.shutDown() }
+    }
+
     @Test("answer given before a kill is carried out once")
     func killed() async throws {
         let internet = try Internet()
