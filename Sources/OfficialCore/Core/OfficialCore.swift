@@ -214,6 +214,7 @@ public final class OfficialCore: ChatCore {
         suspension.end()
         // A core that continues to run delivers its messages itself.
         if settings.ownership != .attached { await deliveries.wait(limit: settings.deliveryTimeout) }
+        await readReceipts.wait(limit: .seconds(2))
         _ = connection.setConnected(false)
         for task in tasks { task.cancel() }
         await transport.close()

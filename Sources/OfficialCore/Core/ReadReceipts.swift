@@ -10,6 +10,8 @@ final class ReadReceipts: Sendable {
         var opened: Set<ItemID> = []
         /// Opened items that could not be reported to the core yet.
         var unreported: Set<ItemID> = []
+        /// Number of running reports.
+        var running = 0
     }
 
     private let connection: CoreConnection
@@ -24,7 +26,7 @@ final class ReadReceipts: Sendable {
     /// Returns at once.
     func noteOpened(_ item: ItemID) {
         guard state.withLock({ $0.opened.insert(item).inserted }) else { return }
-        Task { [weak self] in await self?.report(item) }
+        begin(item)
     }
 
     /// Reports files opened while the core was disconnected. Returns at once.
@@ -33,7 +35,24 @@ final class ReadReceipts: Sendable {
             defer { state.unreported = [] }
             return state.unreported
         }
-        for item in items { Task { [weak self] in await self?.report(item) } }
+        for item in items { begin(item) }
+    }
+
+    private func begin(_ item: ItemID) {
+        state.withLock { $0.running += 1 }
+        Task {
+            await report(item)
+            state.withLock { $0.running -= 1 }
+        }
+    }
+
+    /// Waits, at most `limit`, until running reports have ended. The next mount repeats a report whose answer was not
+    /// recorded.
+    func wait(limit: Duration) async {
+        let end = ContinuousClock.now + limit
+        while connection.isConnected, ContinuousClock.now < end, state.withLock({ $0.running > 0 }) {
+            try? await Task.sleep(for: .milliseconds(10))
+        }
     }
 
     /// True if the core was disconnected.
