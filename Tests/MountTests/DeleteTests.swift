@@ -33,7 +33,7 @@ struct DeleteTests {
         let deleted = try await delete(mounts, [path, "--yes"])
         #expect(deleted.succeeded, "\(deleted.errors)")
         #expect(deleted.errors.contains("1 file deleted, 600 kB freed"), "\(deleted.errors)")
-        #expect(access(path, F_OK) != 0 && errno == ENOENT)
+        #expect(errorCode { access(path, F_OK) } == ENOENT)
         #expect(try copies(mounts) == 0)
         #expect(try await storage(mounts).contains("bob: 0 files (0 B) stored here"))
         #expect(try mounts.read("bob/alice/report.bin") == Self.bytes)

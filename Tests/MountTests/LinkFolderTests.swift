@@ -166,7 +166,7 @@ struct LinkFolderTests {
         #expect(throws: SystemError.self) {
             try OpenFile(mounts.path("alice/Links/last.bin"), flags: O_WRONLY | O_TRUNC)
         }
-        #expect(mkdir(mounts.path("alice/Links/.folder"), 0o700) != 0 && errno == EPERM)
+        #expect(errorCode { mkdir(mounts.path("alice/Links/.folder"), 0o700) } == EPERM)
     }
 
     @Test("invalid and unapproved links are refused")

@@ -87,18 +87,19 @@ private struct TreeHistory {
         return Array("\(lastContent) ".utf8) + TwoMounts.bytes(size, seed: lastContent)
     }
 
-    /// The errno of a call that returned -1, else 0.
-    private func code(_ call: () -> Int32) -> Int32 { call() == -1 ? errno : 0 }
-
     private mutating func create(in chat: String) throws {
         let (name, bytes) = (Self.names.randomElement(using: &random)!, content())
         steps.append("create \(chat)/\(name)")
-        let descriptor = open(path(chat, name), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        var descriptor: Int32 = -1
+        let refusal = errorCode {
+            descriptor = open(path(chat, name), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+            return descriptor
+        }
         guard model.entry(chat, name) == nil else {
-            #expect(descriptor < 0 && errno == EEXIST, "\(told)")
+            #expect(refusal == EEXIST, "\(told)")
             return
         }
-        try #require(descriptor >= 0, "errno \(errno) after: \(told)")
+        try #require(descriptor >= 0, "errno \(refusal) after: \(told)")
         try OpenFile(adopting: descriptor).write(bytes, at: 0)
         model.wrote(bytes, to: name, in: chat, number: number(chat, name))
     }
@@ -107,13 +108,17 @@ private struct TreeHistory {
     private mutating func write(in chat: String, flags: Int32) throws {
         let (name, bytes) = (known(chat), content())
         steps.append("\(flags == O_TRUNC ? "write" : "append to") \(chat)/\(name)")
-        let descriptor = open(path(chat, name), O_WRONLY | flags | O_CLOEXEC)
+        var descriptor: Int32 = -1
+        let refusal = errorCode {
+            descriptor = open(path(chat, name), O_WRONLY | flags | O_CLOEXEC)
+            return descriptor
+        }
         guard let entry = model.entry(chat, name), entry.kind == .draft else {
             let expected = model.entry(chat, name) == nil ? ENOENT : EPERM
-            #expect(descriptor < 0 && errno == expected, "\(told)")
+            #expect(refusal == expected, "\(told)")
             return
         }
-        try #require(descriptor >= 0, "errno \(errno) after: \(told)")
+        try #require(descriptor >= 0, "errno \(refusal) after: \(told)")
         let start = flags == O_TRUNC ? 0 : entry.bytes.count
         try OpenFile(adopting: descriptor).write(bytes, at: UInt64(start))
         model.wrote(entry.bytes.prefix(start) + bytes, to: name, in: chat, number: entry.number)
@@ -130,7 +135,7 @@ private struct TreeHistory {
             case (.item, _), (.draft, .item): EPERM
             case (.draft, _): 0
             }
-        #expect(code { Glibc.rename(path(chat, old), path(chat, new)) } == expected, "\(told)")
+        #expect(errorCode { Glibc.rename(path(chat, old), path(chat, new)) } == expected, "\(told)")
         if expected == 0 { model.renamed(old, to: new, in: chat) }
         if expected == EPERM { wasRenameRefused = true }
     }
@@ -140,7 +145,7 @@ private struct TreeHistory {
         let (name, other) = (known(chat), Self.chats.first { $0 != chat }!)
         steps.append("move \(chat)/\(name) to \(other)")
         let expected = model.entry(chat, name) == nil ? ENOENT : EPERM
-        #expect(code { Glibc.rename(path(chat, name), path(other, name)) } == expected, "\(told)")
+        #expect(errorCode { Glibc.rename(path(chat, name), path(other, name)) } == expected, "\(told)")
     }
 
     /// Removes a draft, or deletes a message for this user.
@@ -148,7 +153,7 @@ private struct TreeHistory {
         let name = known(chat)
         steps.append("remove \(chat)/\(name)")
         let expected = model.entry(chat, name) == nil ? ENOENT : 0
-        #expect(code { unlink(path(chat, name)) } == expected, "\(told)")
+        #expect(errorCode { unlink(path(chat, name)) } == expected, "\(told)")
         guard expected == 0 else { return }
         model.removed(name, in: chat)
         try await wait(until: "\(name) is gone") { access(path(chat, name), F_OK) != 0 }

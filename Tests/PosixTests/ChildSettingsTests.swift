@@ -100,7 +100,7 @@ struct ChildSettingsTests {
         child.sendToGroup(SIGKILL)
         #expect(child.endingIfEnded() == .code(3))
         #expect(await child.ending(within: .zero) == .code(3))
-        #expect(kill(child.identifier, 0) == -1 && errno == ESRCH)
+        #expect(errorCode { kill(child.identifier, 0) } == ESRCH)
     }
 
     @Test("signalling our own group traps")
