@@ -73,6 +73,11 @@ import Testing
     @Test("damaged event is skipped and later ones arrive")
     func events() async throws {
         let couple = try await Couple(MemoryRelay())
+        let database = try Connection(path: couple.joiner.path, key: nil)
+        func count() throws -> Int64? {
+            try database.first("SELECT count(*) AS count FROM event") { $0.integer("count") }
+        }
+        try await wait(until: "the events of connecting are taken") { try count() == 0 }
         await couple.joiner.end()
         try await couple.joiner.start(takes: false)
         for text in ["one", "two", "three"] {
@@ -81,10 +86,6 @@ import Testing
         }
         await couple.joiner.diary.waitForBodies(3)
         await couple.joiner.end()
-        let database = try Connection(path: couple.joiner.path, key: nil)
-        func count() throws -> Int64? {
-            try database.first("SELECT count(*) AS count FROM event") { $0.integer("count") }
-        }
         try database.execute(
             "UPDATE event SET detail = 'half' WHERE number = (SELECT min(number) FROM event)")
         #expect(try count() == 3)
