@@ -11,8 +11,8 @@ public struct Command: Sendable {
     public let discussion: String
     /// Heading in lists of commands, such as "Daily use".
     public let section: String
-    public let arguments: [Argument]
-    public let options: [Option]
+    public let arguments: [any ArgumentDeclaration]
+    public let options: [any OptionDeclaration]
     public let examples: [Example]
     /// If not empty, the command is a group.
     public let subcommands: [Command]
@@ -30,7 +30,8 @@ public struct Command: Sendable {
     /// `UsageError` with 64, an `ExitCode` with its value.
     public init(
         _ name: String, _ abstract: String, discussion: String = "", section: String = "",
-        arguments: [Argument] = [], options: [Option] = [], examples: [Example] = [],
+        arguments: [any ArgumentDeclaration] = [], options: [any OptionDeclaration] = [],
+        examples: [Example] = [],
         waitsForStop: Bool = false, isHidden: Bool = false, run: @escaping Run
     ) {
         self.init(
@@ -42,7 +43,8 @@ public struct Command: Sendable {
     /// is the only one, and returns the asynchronous part. It must not await, start threads or create tasks.
     public static func beginningAlone(
         _ name: String, _ abstract: String, discussion: String = "", section: String = "",
-        arguments: [Argument] = [], options: [Option] = [], examples: [Example] = [],
+        arguments: [any ArgumentDeclaration] = [], options: [any OptionDeclaration] = [],
+        examples: [Example] = [],
         waitsForStop: Bool = false, begin: @escaping @Sendable (Invocation) throws -> Run
     ) -> Command {
         Command(
@@ -51,8 +53,9 @@ public struct Command: Sendable {
     }
 
     private init(
-        _ name: String, _ abstract: String, _ discussion: String, _ section: String, _ arguments: [Argument],
-        _ options: [Option], _ examples: [Example], _ waitsForStop: Bool, _ isHidden: Bool,
+        _ name: String, _ abstract: String, _ discussion: String, _ section: String,
+        _ arguments: [any ArgumentDeclaration],
+        _ options: [any OptionDeclaration], _ examples: [Example], _ waitsForStop: Bool, _ isHidden: Bool,
         begin: @escaping @Sendable (Invocation) throws -> Run
     ) {
         self.name = name

@@ -3,8 +3,8 @@ struct CompletionEntry {
     /// Words after the program's name: "" for the program, "file send" for a subcommand.
     let path: String
     let subcommands: [Command]
-    let options: [Option]
-    let arguments: [Argument]
+    let options: [any OptionDeclaration]
+    let arguments: [any ArgumentDeclaration]
     /// Path of the subcommand that runs if an option precedes any name.
     let unnamed: String?
 

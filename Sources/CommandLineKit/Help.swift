@@ -36,7 +36,7 @@ public enum Help {
     }
 
     /// Returns the help of an argument with its default.
-    static func text(of argument: Argument) -> String {
+    static func text(of argument: any ArgumentDeclaration) -> String {
         argument.help + (argument.defaultText.map(text(ofDefault:)) ?? "")
     }
 
@@ -44,7 +44,7 @@ public enum Help {
         " Default: " + value + (value.hasSuffix(".") ? "" : ".")
     }
 
-    static func text(of option: Option) -> String {
+    static func text(of option: any OptionDeclaration) -> String {
         var text = option.help
         if case .choice(let words)? = option.type, !isListed(words, in: text) {
             text += " One of: \(words.joined(separator: ", "))."
@@ -63,16 +63,16 @@ public enum Help {
     static let helpOption = Option.flag("help", short: "h", "Show this help.")
     static let versionOption = Option.flag("version", "Show the version.")
 
-    static func allOptions(of command: Command, isProgram: Bool) -> [Option] {
+    static func allOptions(of command: Command, isProgram: Bool) -> [any OptionDeclaration] {
         command.options + commonOptions(of: command) + [helpOption] + (isProgram ? [versionOption] : [])
     }
 
     /// Returns the options common to all commands, minus those that the command defines itself.
-    static func commonOptions(of command: Command) -> [Option] {
+    static func commonOptions(of command: Command) -> [any OptionDeclaration] {
         Verbosity.options.filter { common in !command.options.contains { $0.name == common.name } }.map {
             common in
             guard command.options.contains(where: { $0.short == common.short }) else { return common }
-            return .flag(common.name, common.help)
+            return Option.flag(common.name, common.help)
         }
     }
 

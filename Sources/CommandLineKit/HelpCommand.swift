@@ -1,16 +1,12 @@
 /// `help COMMAND`, equivalent to `COMMAND --help`.
 public enum HelpCommand {
+    private static let words = Argument(
+        "COMMAND", .listed("commands"), count: .any, "Its words, such as file send; all commands without.")
+
     /// - Parameter section: Heading in the list of commands.
     public static func command(section: String) -> Command {
-        Command(
-            "help", "Explain a command.", section: section,
-            arguments: [
-                Argument(
-                    "COMMAND", .listed("commands"), count: .any,
-                    "Its words, such as file send; all commands without.")
-            ]
-        ) { invocation in
-            let path = try path(to: invocation.allArguments("COMMAND"), in: invocation.program)
+        Command("help", "Explain a command.", section: section, arguments: [words]) { invocation in
+            let path = try path(to: invocation[words], in: invocation.program)
             Terminal.print(Help.text(for: path, width: Terminal.width()))
         }
     }

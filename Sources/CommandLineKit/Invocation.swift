@@ -1,7 +1,5 @@
-import Base
-
-/// A parsed command line: the command with the values of its options and arguments. Names missing from the command's
-/// table are programming errors and trap.
+/// A parsed command line: the command with the values of its options and arguments. Reading one that the command
+/// does not take is a programming error and traps.
 public struct Invocation: Sendable {
     /// The program and the words of the command: `["chatfs", "file", "send"]`.
     public let path: [String]
@@ -27,60 +25,25 @@ public struct Invocation: Sendable {
     /// The values of all given options; "" for a flag.
     public var given: [String: [String]] { options }
 
-    /// Returns true if the flag was given.
-    public func has(_ flag: String) -> Bool {
-        precondition(option(flag).type == nil, "--\(flag) has a value")
-        return options[flag] != nil
+    /// Returns true if the command takes the option.
+    public func takes(_ option: any OptionDeclaration) -> Bool {
+        command.options.contains { $0.name == option.name }
     }
 
-    /// The last given value of an option, or its default.
-    public subscript(_ name: String) -> String? {
-        let option = option(name)
-        return options[name]?.last ?? option.defaultText
+    /// Returns true if the option was given; false if the command does not take it.
+    public func isGiven(_ option: any OptionDeclaration) -> Bool { options[option.name] != nil }
+
+    /// The value of an option, or its default.
+    public subscript<Value>(option: Option<Value>) -> Value {
+        precondition(takes(option), "\(path.joined(separator: " ")) has no option --\(option.name)")
+        return option.value(in: options)
     }
 
-    /// Returns all values of a repeatable option in order, or the default.
-    public func all(_ name: String) -> [String] {
-        let option = option(name)
-        return options[name] ?? option.defaultText.map { [$0] } ?? []
-    }
-
-    /// Returns the value of an integer option.
-    public func integer(_ name: String) -> Int? { self[name].flatMap(Int.init) }
-    /// Returns the value of a size option in bytes.
-    public func byteCount(_ name: String) -> UInt64? { self[name].flatMap { ByteCount.parse($0) } }
-    /// Returns the value of a duration option.
-    public func duration(_ name: String) -> Duration? { self[name].flatMap { DurationText.parse($0) } }
-
-    /// Returns an argument that is required or has a default.
-    public func argument(_ name: String) -> String {
-        guard let value = optionalArgument(name) else { preconditionFailure("\(name) may be missing") }
-        return value
-    }
-
-    /// Returns an optional argument.
-    public func optionalArgument(_ name: String) -> String? {
-        let argument = argumentEntry(name)
-        return arguments[name]?.first ?? argument.defaultText
-    }
-
-    /// Returns all values of a repeated argument.
-    public func allArguments(_ name: String) -> [String] {
-        _ = argumentEntry(name)
-        return arguments[name] ?? []
-    }
-
-    private func option(_ name: String) -> Option {
-        guard let option = command.options.first(where: { $0.name == name }) else {
-            preconditionFailure("\(path.joined(separator: " ")) has no option --\(name)")
-        }
-        return option
-    }
-
-    private func argumentEntry(_ name: String) -> Argument {
-        guard let argument = command.arguments.first(where: { $0.name == name }) else {
-            preconditionFailure("\(path.joined(separator: " ")) has no argument \(name)")
-        }
-        return argument
+    /// The value of an argument, or its default.
+    public subscript<Value>(argument: Argument<Value>) -> Value {
+        precondition(
+            command.arguments.contains { $0.name == argument.name },
+            "\(path.joined(separator: " ")) has no argument \(argument.name)")
+        return argument.value(in: arguments)
     }
 }

@@ -95,7 +95,7 @@ public enum ManualPage {
             + entries.flatMap { [".TP", ".B \(escaped($0.name))", escaped($0.meaning)] }
     }
 
-    private static func entry(for option: Option) -> [String] {
+    private static func entry(for option: any OptionDeclaration) -> [String] {
         let short = option.short.map { "\\fB\\-\($0)\\fR, " } ?? ""
         let value = option.type == nil ? "" : " \\fI\(escaped(option.valueName))\\fR"
         return [

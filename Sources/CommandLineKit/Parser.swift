@@ -191,7 +191,7 @@ public struct Parser {
     }
 
     /// The last of `--quiet` and `--verbose` counts.
-    private mutating func changeVerbosity(_ option: Option) {
+    private mutating func changeVerbosity(_ option: any OptionDeclaration) {
         if option.name == Verbosity.quietOption.name {
             verbosity = .quiet
         } else {
@@ -199,7 +199,7 @@ public struct Parser {
         }
     }
 
-    private mutating func store(_ value: String, for option: Option) throws(UsageError) {
+    private mutating func store(_ value: String, for option: any OptionDeclaration) throws(UsageError) {
         if let complaint = option.type?.complaint(about: value) {
             throw UsageError("--\(option.name) '\(value)': \(complaint)")
         }
@@ -211,7 +211,7 @@ public struct Parser {
 
     /// Assigns words to arguments in order. A repeated argument leaves enough words for the required ones after it.
     private func assign(
-        _ words: [String], to arguments: [Argument]
+        _ words: [String], to arguments: [any ArgumentDeclaration]
     ) throws(UsageError) -> [String: [String]] {
         var result: [String: [String]] = [:]
         var rest = words[...]

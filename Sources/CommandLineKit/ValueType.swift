@@ -65,4 +65,15 @@ public enum DurationText {
         }
         return nil
     }
+
+    /// Returns the largest exact unit, but hours up to two days: 48 hours are `48h`. Ignores parts of milliseconds.
+    static func exact(_ duration: Duration) -> String {
+        let (seconds, attoseconds) = duration.components
+        let milliseconds = seconds * 1000 + attoseconds / 1_000_000_000_000_000
+        for (suffix, unit) in units.reversed()
+        where milliseconds % unit == 0 && (suffix != "d" || milliseconds > 2 * unit) {
+            return "\(milliseconds / unit)\(suffix)"
+        }
+        return "\(milliseconds)ms"
+    }
 }

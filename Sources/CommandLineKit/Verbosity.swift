@@ -16,7 +16,7 @@ public enum Verbosity: Int, Comparable, Sendable {
     static let verboseOption = Option.flag(
         "verbose", short: "v", "Say more, of errors their causes too; twice for everything.")
     /// Accepted by every command.
-    static let options = [quietOption, verboseOption]
+    static let options: [any OptionDeclaration] = [quietOption, verboseOption]
 
     /// Returns true if a word is one of these options.
     static func isOption(_ word: String) -> Bool {

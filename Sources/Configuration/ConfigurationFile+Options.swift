@@ -1,4 +1,5 @@
 import Base
+import CommandLineKit
 
 extension ConfigurationFile {
     /// Sets an option of a mount with a name, and leaves all else in the file as it is. Blocks.
@@ -10,7 +11,7 @@ extension ConfigurationFile {
     /// - Throws: `content` if the table is written in a way that cannot be changed safely; then the file is unchanged.
     ///   `syntax`, `storage`, `access`.
     public func set(
-        _ option: String, to value: String, repeats: Bool = false, ofMount name: String,
+        _ option: any OptionDeclaration, to value: String, ofMount name: String,
         checkedBy reader: ConfigurationReader
     ) throws(ConfigurationError) -> Bool {
         guard let text = try contents() else { return false }
@@ -18,20 +19,20 @@ extension ConfigurationFile {
         guard let index = before.mounts.firstIndex(where: { $0.name == name }) else { return false }
         let mount = before.mounts[index]
         // A list of the mount replaces the one of all mounts.
-        let present = repeats ? before.options(of: mount)[option] ?? [] : []
+        let present = option.repeats ? before.options(of: mount)[option.name] ?? [] : []
         let values = present.contains(value) ? present : present + [value]
         var edit = TOMLTableEdit(text)
         let words = values.map(TOMLText.string)
         let isSet = edit.set(
-            option, to: repeats ? "[\(words.joined(separator: ", "))]" : words.joined(),
+            option.name, to: option.repeats ? "[\(words.joined(separator: ", "))]" : words.joined(),
             inTableAt: mount.line)
         var expected = before
-        expected.mounts[index].options[option] = values
+        expected.mounts[index].options[option.name] = values
         guard isSet, let after = try? reader.read(edit.text),
             after.withoutLines == expected.withoutLines
         else {
             throw ConfigurationError(
-                .content, "\(path) could not be changed: write \(option) = \(words.joined()) there.")
+                .content, "\(path) could not be changed: write \(option.name) = \(words.joined()) there.")
         }
         try replace(with: edit.text)
         return true

@@ -3,15 +3,15 @@ import CommandLineKit
 
 /// Makes a configuration of a TOML document. Pure.
 public struct ConfigurationReader: Sendable {
-    private let mountOptions: [Option]
-    private let chatOptions: [Option]
+    private let mountOptions: [any OptionDeclaration]
+    private let chatOptions: [any OptionDeclaration]
     private let home: String
 
     /// - Parameters:
     ///   - mountOptions: options of `chatfs mount` that a file may set.
     ///   - chatOptions: options of `chatfs keep set` that a file may set for a chat.
     ///   - home: the folder that `~` stands for, absolute.
-    public init(mountOptions: [Option], chatOptions: [Option], home: String) {
+    public init(mountOptions: [any OptionDeclaration], chatOptions: [any OptionDeclaration], home: String) {
         self.mountOptions = mountOptions
         self.chatOptions = chatOptions
         self.home = home
@@ -90,7 +90,7 @@ public struct ConfigurationReader: Sendable {
 
     /// None for a flag that is false: it replaces one that is true for every mount.
     private func values(
-        of option: Option, _ entry: TOMLValue.Entry, in place: String
+        of option: any OptionDeclaration, _ entry: TOMLValue.Entry, in place: String
     ) throws(ConfigurationError) -> [String] {
         guard let type = option.type else {
             guard case .boolean(let isSet) = entry.value.content else {

@@ -19,9 +19,9 @@ public struct MessageRelaySettings: Sendable {
     /// The age at which a message is deleted, fetched or not.
     public var expiry: Duration
     /// The time after which a queue is deleted that was never used.
-    public var unusedQueues: Duration = .seconds(7 * 86_400)
+    public var unusedQueues = usualUnusedQueues
     /// The time without subscription, message or request after which any queue is deleted.
-    public var idleQueues: Duration = .seconds(90 * 86_400)
+    public var idleQueues = usualIdleQueues
     /// The encryption key of the records, or nil for plain records.
     public var key: SecretBytes?
     public var handsOn: HandsOn = .toNobody
@@ -66,9 +66,13 @@ public struct MessageRelaySettings: Sendable {
         public init() {}
     }
 
+    public static let usualExpiry: Duration = .seconds(21 * 86_400)
+    public static let usualUnusedQueues: Duration = .seconds(7 * 86_400)
+    public static let usualIdleQueues: Duration = .seconds(90 * 86_400)
+
     public init(
         folder: String, listen: Endpoint = Endpoint(host: "127.0.0.1", port: 0), identity: ServerIdentity,
-        password: String? = nil, quota: UInt64? = nil, expiry: Duration = .seconds(21 * 86_400),
+        password: String? = nil, quota: UInt64? = nil, expiry: Duration = usualExpiry,
         key: SecretBytes? = nil, clock: any WallClock = SystemWallClock(),
         random: any RandomSource = SystemRandomSource()
     ) {

@@ -6,6 +6,23 @@ import Posix
 /// `chatfs-bench`: measures the built `chatfs` next to it from outside, through real mounts and relays on this machine,
 /// alternating with references.
 enum BenchProgram {
+    private static let names = Argument(
+        "NAME", .choice(MeasureTable.all.names), count: .any, "More measures to take, as after --only.")
+    private static let folder = Option(
+        "dir", named: "DIR", .folder, default: "/var/tmp", "Where to work; best on ext4, not in memory.")
+    private static let json = Option("json", named: "FILE", .file, "Write the figures there as JSON.")
+    private static let svg = Option(
+        "svg", named: "FILE", .file, "Write a picture of the figures against their targets there.")
+    private static let page = Option(
+        "page", named: "FILE", .file,
+        "Put the report into this page of the documentation, between its two marks.")
+    private static let only = Option.list(
+        "only", named: "NAME", .choice(MeasureTable.all.names), "Take only this measure, and others named.")
+    private static let repetitions = Option(
+        "repetitions", named: "N", .integer(1...99),
+        "How often each figure is taken; 5 when left out, 3 with --quick.")
+    private static let quick = Option.flag("quick", "Smaller files, fewer entries: a look, not a result.")
+
     static let program = Command(
         "chatfs-bench", "Measure chatfs beside other filesystems.",
         discussion: """
@@ -21,29 +38,7 @@ enum BenchProgram {
 
             \(MeasureTable.all.help)
             """,
-        arguments: [
-            Argument(
-                "NAME", .choice(MeasureTable.all.names), count: .any,
-                "More measures to take, as after --only.")
-        ],
-        options: [
-            .value(
-                "dir", named: "DIR", .folder, default: "/var/tmp",
-                "Where to work; best on ext4, not in memory."),
-            .value("json", named: "FILE", .file, "Write the figures there as JSON."),
-            .value(
-                "svg", named: "FILE", .file, "Write a picture of the figures against their targets there."),
-            .value(
-                "page", named: "FILE", .file,
-                "Put the report into this page of the documentation, between its two marks."),
-            .value(
-                "only", named: "NAME", .choice(MeasureTable.all.names), repeats: true,
-                "Take only this measure, and others named."),
-            .value(
-                "repetitions", named: "N", .integer(1...99),
-                "How often each figure is taken; 5 when left out, 3 with --quick."),
-            .flag("quick", "Smaller files, fewer entries: a look, not a result."),
-        ],
+        arguments: [names], options: [folder, json, svg, page, only, repetitions, quick],
         examples: [
             Example("chatfs-bench --only warm list", "Answers of the kernel, and listings."),
             Example(
@@ -53,28 +48,28 @@ enum BenchProgram {
         waitsForStop: true, run: run)
 
     private static func run(_ invocation: Invocation) async throws {
-        let quick = invocation.has("quick")
+        let quick = invocation[quick]
         let plan = Plan(
-            folder: try Self.absolute(invocation["dir"] ?? "/var/tmp"), isQuick: quick,
-            repetitions: invocation.integer("repetitions") ?? (quick ? 3 : 5),
+            folder: try Self.absolute(invocation[folder]), isQuick: quick,
+            repetitions: invocation[repetitions] ?? (quick ? 3 : 5),
             official: getenv("OFFICIAL_BIN").map { String(cString: $0) })
         // A page without marks fails before the work.
-        let page = try invocation["page"].map { try FiguresPage($0) }
+        let page = try invocation[page].map { try FiguresPage($0) }
         var report = Report(
             date: Machine.today(), machine: Machine.describe(plan), isQuick: quick)
         if let version = await OfficialPrograms.version(plan) {
             report.machine.append(("Official programs", "\(version), built as given"))
         }
         await MeasureRun(plan: plan, stop: invocation.stop).take(
-            MeasureTable.all.chosen(invocation.all("only") + invocation.allArguments("NAME")),
+            MeasureTable.all.chosen(invocation[only] + invocation[names]),
             into: &report)
         Terminal.write(report.markdown, to: STDOUT_FILENO)
         // A partial run does not replace the figures of a full one.
         if invocation.stop.isRequested { throw ExitCode.failure }
-        if let path = invocation["json"] { try Self.write(report.json, to: path) }
-        if let path = invocation["svg"] { try Self.write(Picture.svg(of: report), to: path) }
+        if let path = invocation[json] { try Self.write(report.json, to: path) }
+        if let path = invocation[svg] { try Self.write(Picture.svg(of: report), to: path) }
         if let page {
-            let picture = invocation["svg"].map { Page.link(toPicture: $0, from: page.path) } ?? ""
+            let picture = invocation[svg].map { Page.link(toPicture: $0, from: page.path) } ?? ""
             try Self.write(page.text(with: picture + report.markdown), to: page.path)
         }
     }

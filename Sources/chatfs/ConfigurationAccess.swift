@@ -12,16 +12,12 @@ enum ConfigurationAccess {
     }
 
     /// Reads the file. Blocks.
-    /// - Parameter options: Options of `chatfs mount`.
-    static func read(options: [Option]) throws(ConfigurationError) -> Configuration {
-        try file.read(with: reader(options))
-    }
+    static func read() throws(ConfigurationError) -> Configuration { try file.read(with: reader) }
 
-    /// - Parameter options: Options of `chatfs mount`.
-    static func reader(_ options: [Option]) -> ConfigurationReader {
+    static var reader: ConfigurationReader {
         ConfigurationReader(
-            mountOptions: options.filter { !onlyOnCommandLine.contains($0.name) },
-            chatOptions: KeepCommand.rules, home: variable("HOME") ?? "/")
+            mountOptions: MountOptions.all.filter { !isOnlyOnCommandLine($0) },
+            chatOptions: KeepOptions.all, home: variable("HOME") ?? "/")
     }
 
     static let example = """
@@ -37,11 +33,15 @@ enum ConfigurationAccess {
 
         """
 
-    /// Options that are valid for one process only.
-    static let onlyOnCommandLine = [
-        "passphrase-fd", "key-fd", "recovery-code-fd", "database-passphrase-fd", "confirm-migration",
-        "background", "save",
-    ]
+    /// Returns true for options that are valid for one process only.
+    static func isOnlyOnCommandLine(_ option: any OptionDeclaration) -> Bool {
+        let options: [any OptionDeclaration] =
+            CommonOptions.unlocking + [
+                CommonOptions.databasePassphrase, CommonOptions.confirmMigration, MountOptions.background,
+                MountOptions.save,
+            ]
+        return options.contains { $0.name == option.name }
+    }
 
     private static func variable(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
 }

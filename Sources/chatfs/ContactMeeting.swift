@@ -11,14 +11,14 @@ struct ContactMeeting: Sendable {
     /// The warning to print before a link whose server is reachable on this machine only.
     let warning: String?
 
-    static let server = Option.value(
-        "server", named: "ADDR", .text, repeats: true,
+    private static let server = Option.list(
+        "server", named: "ADDR", .text,
         "A messaging server for incoming messages: smp://fingerprint@host:port. Stored in the profile.")
-    private static let profile = Option.value(
+    private static let profile = Option(
         "profile", named: "NAME", .listed("profiles"),
         "The profile; not needed if there is only one. If there is none, the command creates this profile, and the data "
             + "directory, and keeps them even if it fails later.")
-    static let options =
+    static let options: [any OptionDeclaration] =
         [server, CommonOptions.relay, CommonOptions.alsoPreset, CommonOptions.noEncryption, profile]
         + CommonOptions.access.filter { $0.name != profile.name }
 
@@ -29,7 +29,7 @@ struct ContactMeeting: Sendable {
             warning = nil
             return
         }
-        let servers = try invocation.all("server").map { text throws(UsageError) in
+        let servers = try invocation[Self.server].map { text throws(UsageError) in
             guard let server = ServerAddress(text) else {
                 throw UsageError("a messaging server's address looks like smp://fingerprint@host:port")
             }
@@ -38,7 +38,7 @@ struct ContactMeeting: Sendable {
         let relays = try invocation.relays()
         let unlocked = access.settings.directory
         let directory = try await ThreadPool.shared.run { try unlocked.open(isMade: true) }
-        let name = invocation["profile"]
+        let name = invocation[Self.profile]
         let (profile, isReachable) = try await ThreadPool.shared.run { () throws(ChatError) in
             let profile = try Self.profile(name, in: directory)
             try directory.addMessagingServers(servers, to: profile)

@@ -13,14 +13,14 @@ enum DescriptionArgument {
 
     /// Reads the description.
     static func description(
-        from invocation: Invocation, argument: Argument = argument
+        from invocation: Invocation, argument: Argument<String> = argument
     ) async throws -> FileDescription {
-        try await link(holding: invocation.argument(argument.name)).fileDescription
+        try await link(holding: invocation[argument]).fileDescription
     }
 
     /// Reads the description with a link's facts, of which a description file has none.
     static func describedLink(from invocation: Invocation) async throws -> FileLink {
-        try await link(holding: invocation.argument(argument.name))
+        try await link(holding: invocation[argument])
     }
 
     private static func link(holding argument: String) async throws -> FileLink {
@@ -36,9 +36,8 @@ enum DescriptionArgument {
         return FileLink(try await FileDescription.parse(text))
     }
 
-    /// Reads the argument LINK, from standard input for `-`.
-    static func link(from invocation: Invocation) async throws -> String {
-        let argument = invocation.argument("LINK")
+    /// Returns a link of the command line, from standard input for `-`.
+    static func link(givenAs argument: String) async throws -> String {
         guard argument == "-" else {
             try GivenLink.require([.file], argument)
             return argument

@@ -32,11 +32,9 @@ final class DirectoryAccess: Sendable {
     /// Reads `--data` and `CommonOptions.unlocking`. Reads descriptors, so call it once per command line.
     /// - Parameter asksHolders: False if the user must prove knowledge of the passphrase.
     convenience init(_ invocation: Invocation, asksHolders: Bool = true) throws {
-        let option = CommonOptions.confirmMigration.name
-        let isGiven = invocation.command.options.contains { $0.name == option } && invocation.has(option)
         try self.init(
-            path: AbsolutePath.of(invocation["data"] ?? DataDirectory.defaultPath()),
-            ways: Ways(invocation), mayMigrate: isGiven, asksHolders: asksHolders,
+            path: invocation.dataPath, ways: Ways(invocation),
+            mayMigrate: invocation.isGiven(CommonOptions.confirmMigration), asksHolders: asksHolders,
             choosesProfile: Self.choosesProfile(invocation))
     }
 
@@ -55,9 +53,8 @@ final class DirectoryAccess: Sendable {
     private static func choosesProfile(
         _ invocation: Invocation
     ) throws(UsageError) -> (isOn: Bool, mount: String?) {
-        let options = invocation.command.options
-        guard options.contains(where: { $0.name == CommonOptions.mount.name }) else { return (false, nil) }
-        let (mount, profile) = (invocation["mount"], invocation["profile"])
+        guard invocation.takes(CommonOptions.mount) else { return (false, nil) }
+        let (mount, profile) = (invocation[CommonOptions.mount], invocation[CommonOptions.profile])
         if mount != nil, profile != nil {
             throw UsageError("--mount and --profile both choose the profile: give one")
         }
@@ -239,14 +236,14 @@ final class DirectoryAccess: Sendable {
 extension Ways {
     /// Reads `CommonOptions.unlocking`, which the command must have.
     init(_ invocation: Invocation) throws {
-        let options = ["passphrase-fd", "key-fd", "recovery-code-fd"].filter { invocation[$0] != nil }
-        guard options.count <= 1 else {
+        guard CommonOptions.unlocking.count(where: invocation.isGiven) <= 1 else {
             throw UsageError("only one of --passphrase-fd, --key-fd and --recovery-code-fd can be given")
         }
-        self.init(named: try options.first.map { try Self.secret(invocation[$0] ?? "", option: $0) })
-        // Only commands that may create the directory.
-        let makes = invocation.command.options.contains { $0.name == CommonOptions.noEncryption.name }
-        makesPlain = makes && invocation.has(CommonOptions.noEncryption.name)
+        self.init(
+            named: try Self.secret(invocation, CommonOptions.passphrase, UnlockingSecret.passphrase(from:))
+                ?? Self.secret(invocation, CommonOptions.key, UnlockingSecret.key(from:))
+                ?? Self.secret(invocation, CommonOptions.recoveryCode, UnlockingSecret.recoveryCode(from:)))
+        makesPlain = invocation.isGiven(CommonOptions.noEncryption)
         credentials = Credentials()
         if Keyring.isPossible {
             var keyring = Keyring()
@@ -269,17 +266,10 @@ extension Ways {
         return ways
     }
 
-    static func secret(_ text: String, option: String) throws -> UnlockingSecret {
-        guard let number = Int32(text), number >= 0 else {
-            throw UsageError("--\(option) takes the number of an open file descriptor")
-        }
-        let file = OpenFile(adopting: number)
-        return try naming("--" + option) {
-            switch option {
-            case "passphrase-fd", "new-passphrase-fd": try UnlockingSecret.passphrase(from: file)
-            case "key-fd": try UnlockingSecret.key(from: file)
-            default: try UnlockingSecret.recoveryCode(from: file)
-            }
-        }
+    /// Reads the secret of an option with the number of a descriptor; nil if it is absent.
+    static func secret(
+        _ invocation: Invocation, _ option: Option<String?>, _ read: (OpenFile) throws -> UnlockingSecret
+    ) throws -> UnlockingSecret? {
+        try invocation.file(option).map { file in try naming("--" + option.name) { try read(file) } }
     }
 }

@@ -16,7 +16,7 @@ extension Invocation {
         _ body: @escaping @Sendable (DataDirectory, Profile) throws(ChatError) -> Result
     ) async throws -> Result {
         let directory = try await dataDirectory()
-        let name = self["profile"]
+        let name = self[CommonOptions.profile]
         return try await ThreadPool.shared.run { () throws(ChatError) in
             try body(directory, try directory.profile(named: name))
         }

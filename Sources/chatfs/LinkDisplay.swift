@@ -8,22 +8,20 @@ struct LinkDisplay: Sendable {
     private let background: QRCode.Background
     private let picture: String?
 
-    static let options: [Option] = [
-        .value(
-            "png", named: "FILE", .file,
-            "Also write the code as a picture, which is as secret as the link."),
-        .value(
-            "theme", named: "THEME", .choice(["dark", "light"]), default: "dark",
-            "Theme of the terminal: dark (light text on dark) or light."),
-    ]
+    private static let file = Option(
+        "png", named: "FILE", .file, "Also write the code as a picture, which is as secret as the link.")
+    private static let theme = Option(
+        "theme", named: "THEME", .choice(QRCode.Background.self), default: .dark,
+        "Theme of the terminal: dark (light text on dark) or light.")
+    static let options: [any OptionDeclaration] = [file, theme]
 
     /// For commands without these options.
     init() { (background, picture) = (.dark, nil) }
 
     /// - Throws: `UsageError` if the picture exists; checked before the link is created, because a link is shown once.
     init(_ invocation: Invocation) throws(UsageError) {
-        background = invocation["theme"].flatMap(QRCode.Background.init) ?? .dark
-        picture = invocation["png"].map(AbsolutePath.of)
+        background = invocation[Self.theme]
+        picture = invocation[Self.file].map(AbsolutePath.of)
         if let picture, access(picture, F_OK) == 0 {
             throw UsageError("--png takes the name of a new file: \(picture) already exists")
         }

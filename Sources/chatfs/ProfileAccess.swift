@@ -10,18 +10,16 @@ struct ProfileAccess: Sendable {
 
     /// Returns nil without any of `CommonOptions.access`.
     init?(ifNamedBy invocation: Invocation) throws {
-        guard CommonOptions.access.contains(where: { invocation[$0.name] != nil }) else { return nil }
+        guard CommonOptions.access.contains(where: invocation.isGiven) else { return nil }
         try self.init(invocation)
     }
 
     /// Reads `CommonOptions.access`.
     init(_ invocation: Invocation) throws {
-        let official = try OfficialCoreChoice(
-            core: invocation["core"], database: invocation["database"],
-            filesFolder: invocation["files-folder"],
-            passphraseDescriptor: invocation["database-passphrase-fd"])
+        let official = try OfficialCoreChoice(invocation)
         settings = CoreSettings(
-            profile: invocation["profile"], directory: try DirectoryAccess(invocation), official: official)
+            profile: invocation[CommonOptions.profile], directory: try DirectoryAccess(invocation),
+            official: official)
     }
 
     /// Like `use(daemon:opened:)`, for closures that need only the core.

@@ -8,14 +8,8 @@ import Posix
 
 /// The common part of commands that use a mount's program socket.
 enum ProgramConnection {
-    static let mountpoint = Argument(
-        "MOUNTPOINT", .listed("mountpoints"), count: .optional,
-        "The mount, by its path, the last part of its path, or its profile; default that of the current folder, or the "
-            + "only one.")
-
-    static let states = Option.value(
-        "state", named: "STATE", .choice(EntryState.allCases.map(\.rawValue)), repeats: true,
-        "Only files in this state.")
+    static let states = Option.list(
+        "state", named: "STATE", .choice(EntryState.self), "Only files in this state.")
 
     static let json = Option.flag("json", "For programs: one JSON object per line.")
 

@@ -5,24 +5,21 @@ import Configuration
 /// `chatfs mount --save`: a mount with the options of a command line, added to the configuration.
 struct SavedMount {
     private let text: String
-    private let reader: ConfigurationReader
 
     /// - Parameters:
     ///   - invocation: Command line of `chatfs mount`.
     ///   - mountpoint: Absolute path.
     init(_ name: String, _ invocation: Invocation, at mountpoint: String) {
-        let options = invocation.command.options
-        var given = invocation.given.filter { !ConfigurationAccess.onlyOnCommandLine.contains($0.key) }
-        for option in options {
+        var given = invocation.given
+        for option in MountOptions.all {
+            if ConfigurationAccess.isOnlyOnCommandLine(option) { given[option.name] = nil }
             // Relative paths would depend on the current directory.
             if case .file? = option.type { given[option.name] = given[option.name]?.map(AbsolutePath.of) }
             if case .folder? = option.type { given[option.name] = given[option.name]?.map(AbsolutePath.of) }
         }
         text =
-            ShownMount(name: name, mountpoint: mountpoint, options: given).lines(options).joined(
-                separator: "\n")
+            ShownMount(name: name, mountpoint: mountpoint, options: given).lines.joined(separator: "\n")
             + "\n"
-        reader = ConfigurationAccess.reader(options)
     }
 
     /// Appends the mount to the file. Blocks.
@@ -30,7 +27,7 @@ struct SavedMount {
     func add() throws {
         let file = ConfigurationAccess.file
         do throws(ConfigurationError) {
-            try file.append(text, checkedBy: reader)
+            try file.append(text, checkedBy: ConfigurationAccess.reader)
         } catch {
             throw ConfigurationError(
                 error.code, "The mount was not saved: \(error.sentence)", cause: error.cause)

@@ -22,12 +22,10 @@ struct ShownMount: Encodable {
     }
 
     /// Returns the lines of the mount's table in the configuration.
-    ///
-    /// - Parameter known: Options of `chatfs mount`.
-    func lines(_ known: [Option]) -> [String] {
+    var lines: [String] {
         var lines = ["[mounts.\(TOMLText.key(name))]", "mountpoint = \(TOMLText.string(mountpoint))"]
         for (option, values) in options.sorted(by: { $0.key < $1.key }) {
-            lines.append("\(option) = \(Self.text(of: values, known.first { $0.name == option }))")
+            lines.append("\(option) = \(Self.text(of: values, MountOptions.all.first { $0.name == option }))")
         }
         for (chat, rules) in chats.sorted(by: { $0.key < $1.key }) {
             lines.append("[mounts.\(TOMLText.key(name)).chats.\(TOMLText.key(chat))]")
@@ -38,7 +36,7 @@ struct ShownMount: Encodable {
         return lines
     }
 
-    private static func text(of values: [String], _ option: Option?) -> String {
+    private static func text(of values: [String], _ option: (any OptionDeclaration)?) -> String {
         guard let option, option.type != nil else { return "true" }
         let values = values.map(TOMLText.string)
         return option.repeats ? "[\(values.joined(separator: ", "))]" : values.joined()
@@ -48,7 +46,8 @@ struct ShownMount: Encodable {
 extension Configuration.Chat {
     /// Rules by key, as TOML values.
     var rules: [String: String] {
-        var rules = Dictionary(keep.map { ($0 == "what" ? "keep" : $0, TOMLText.string($1)) }) { first, _ in
+        var rules = Dictionary(keep.map { ($0 == KeepOptions.kinds.name ? "keep" : $0, TOMLText.string($1)) })
+        { first, _ in
             first
         }
         if let isMuted { rules["mute"] = String(isMuted) }

@@ -241,93 +241,55 @@ struct CommandTableTests {
 /// The code that reads the options.
 @Suite("Use of options")
 struct OptionReadersTests {
-    /// The program's own code.
-    private static func source() throws -> String {
-        let names = try LayeringTests.swiftFiles(in: "Sources/chatfs")
-        return try names.map { try LayeringTests.text($0) }.joined(separator: "\n")
-    }
-
-    /// A quoted name with its surroundings.
-    private struct Quoted {
+    /// A constant of the program's code, `static let json = Option.flag("json", …`.
+    private struct Constant {
         let name: String
-        /// `has` of `has("name")`, `[` of `["name"]`, a comma, or another token.
-        let before: String
-        let after: String
+        let option: String
+        /// Mentions of the constant where it is visible, with its declaration.
+        let mentions: Int
     }
 
-    /// All quoted names.
-    private static func quoted(_ source: [UInt8]) -> [Quoted] {
-        var found: [Quoted] = []
-        var start: Int?
-        for place in source.indices where source[place] == UInt8(ascii: "\"") {
-            defer { start = place }
-            guard let begin = start, (1...40).contains(place - begin - 1) else { continue }
-            let name = source[(begin + 1)..<place]
-            guard name.allSatisfy({ isLetter($0) || (48...57).contains($0) || "-|:".utf8.contains($0) })
-            else { continue }
-            found.append(
-                Quoted(
-                    name: String(decoding: name, as: UTF8.self), before: before(begin, in: source),
-                    after: after(place, in: source)))
-        }
-        return found
-    }
-
-    private static func isLetter(_ byte: UInt8) -> Bool { (97...122).contains(byte | 0x20) }
-    private static func isBlank(_ byte: UInt8) -> Bool { byte == 32 || byte == 10 }
-
-    private static func before(_ place: Int, in source: [UInt8]) -> String {
-        var end = place
-        while end > 0, isBlank(source[end - 1]) { end -= 1 }
-        guard end > 0, source[end - 1] == UInt8(ascii: "(") else {
-            return end > 0 ? String(decoding: [source[end - 1]], as: UTF8.self) : ""
-        }
-        var begin = end - 1
-        while begin > 0, isLetter(source[begin - 1]) { begin -= 1 }
-        return String(decoding: source[begin..<(end - 1)], as: UTF8.self)
-    }
-
-    private static func after(_ place: Int, in source: [UInt8]) -> String {
-        var next = place + 1
-        while next < source.count, isBlank(source[next]) { next += 1 }
-        return next < source.count ? String(decoding: [source[next]], as: UTF8.self) : ""
-    }
-
-    @Test("every option is read")
-    func options() throws {
-        let quoted = Self.quoted(Array(try Self.source().utf8))
-        // Read by name, or passed on as the last argument of a call or within a list.
-        let read = Set(
-            quoted.filter { quoted in
-                switch quoted.before {
-                case "has", "all", "integer", "duration", "byteCount": true
-                case "[": [",", "]"].contains(quoted.after)
-                case ",": [",", "]", ")"].contains(quoted.after)
-                default: false
-                }
-            }.map(\.name))
-        // Read through constants of these names.
-        let constants: Set = [
-            CommonOptions.confirmMigration.name, CommonOptions.noEncryption.name,
-            CommonOptions.alsoPreset.name,
-        ]
-        for path in CommandTableTests.paths {
-            for option in path[path.count - 1].options {
-                #expect(
-                    read.contains(option.name) || constants.contains(option.name),
-                    "\(path.map(\.name).joined(separator: " ")) --\(option.name)")
+    private static func constants() throws -> [Constant] {
+        let files = try LayeringTests.swiftFiles(in: "Sources/chatfs").map { try LayeringTests.text($0) }
+        let words = files.map(counts)
+        return zip(files, words).flatMap { text, own in
+            text.matches(
+                of:
+                    /(private )?static let (\w+) = (?:Option|Argument)(?:\.\w+)?\(\s*(?:optional: )?"([^"]+)"/
+            ).map { match in
+                let name = String(match.2)
+                let visible = match.1 == nil ? words : [own]
+                return Constant(
+                    name: name, option: String(match.3),
+                    mentions: visible.reduce(0) { $0 + ($1[name] ?? 0) })
             }
         }
-        #expect(read.contains("json") && !read.contains("no-such-option"))
     }
 
-    @Test("every argument read is declared")
-    func arguments() throws {
-        let asked = Set(
-            Self.quoted(Array(try Self.source().utf8)).filter {
-                ["argument", "optionalArgument", "allArguments"].contains($0.before)
-            }.map(\.name))
-        let known = Set(CommandTableTests.paths.flatMap { $0[$0.count - 1].arguments.map(\.name) })
-        #expect(asked.count > 10 && asked.isSubset(of: known), "\(asked.subtracting(known))")
+    /// Returns how often the code has each word.
+    private static func counts(_ text: String) -> [String: Int] {
+        SourceTokens(text).tokens.reduce(into: [:]) { counts, token in
+            if case .word(let word) = token { counts[word, default: 0] += 1 }
+        }
+    }
+
+    @Test("every declared option is offered and read")
+    func options() throws {
+        let commands = CommandTableTests.paths.map { $0[$0.count - 1] }
+        let offered = Set(commands.flatMap { $0.options.map(\.name) + $0.arguments.map(\.name) })
+        let constants = try Self.constants()
+        #expect(constants.count > 150 && constants.contains { $0.option == "MOUNTPOINT" })
+        for constant in constants {
+            #expect(offered.contains(constant.option), "\(constant)")
+            // Declared, offered and read.
+            #expect(constant.mentions > 2, "\(constant)")
+        }
+    }
+
+    @Test("options are read by constants")
+    func lookups() throws {
+        for path in try LayeringTests.swiftFiles(in: "Sources/chatfs") {
+            #expect(try !LayeringTests.text(path).contains(/(?:invocation|given|keep)\["/), "\(path)")
+        }
     }
 }

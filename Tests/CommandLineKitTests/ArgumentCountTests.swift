@@ -5,17 +5,17 @@ import Testing
 /// The assignment of words to arguments, against a model that tries all assignments.
 @Suite("Assignment of words to arguments")
 struct ArgumentCountTests {
-    private static let counts: [Argument.Count] = [.one, .optional, .oneOrMore, .any]
+    private static let counts: [ArgumentCount] = [.one, .optional, .oneOrMore, .any]
 
     /// All lists of up to three arguments.
-    private static let lists: [[Argument.Count]] =
+    private static let lists: [[ArgumentCount]] =
         (1...3).reduce(into: [[[]]]) { lists, _ in
             lists.append(lists[lists.count - 1].flatMap { list in counts.map { list + [$0] } })
         }.dropFirst().flatMap { $0 }
 
     /// Number of words for each argument: of all valid assignments, the one with the most for the first, then for the
     /// second. nil if there is none.
-    private static func model(_ list: ArraySlice<Argument.Count>, _ words: Int) -> [Int]? {
+    private static func model(_ list: ArraySlice<ArgumentCount>, _ words: Int) -> [Int]? {
         guard let first = list.first else { return words == 0 ? [] : nil }
         let allowed: ClosedRange<Int>? =
             switch first {
@@ -30,15 +30,14 @@ struct ArgumentCountTests {
         return nil
     }
 
-    private static func program(_ list: [Argument.Count]) -> Command {
+    private static func arguments(_ list: [ArgumentCount]) -> [Argument<[String]>] {
+        list.enumerated().map { Argument("A\($0)", .text, count: $1, "What.") }
+    }
+
+    private static func program(_ list: [ArgumentCount]) -> Command {
         Command(
             "post", "Carries letters.",
-            subcommands: [
-                Command(
-                    "send", "Send.",
-                    arguments: list.enumerated().map { Argument("A\($0)", .text, count: $1, "What.") }
-                ) { _ in }
-            ])
+            subcommands: [Command("send", "Send.", arguments: arguments(list)) { _ in }])
     }
 
     @Test("repeated arguments leave words for required ones")
@@ -54,7 +53,7 @@ struct ArgumentCountTests {
                         Issue.record("not run")
                         return
                     }
-                    let values = list.indices.map { invocation.allArguments("A\($0)") }
+                    let values = Self.arguments(list).map { invocation[$0] }
                     #expect(values.map(\.count) == expected, "\(list) of \(count)")
                     #expect(values.flatMap { $0 } == words, "in their order")
                 } catch {
@@ -66,7 +65,7 @@ struct ArgumentCountTests {
 
     @Test("missing arguments and surplus words are named")
     func sentences() {
-        func complaint(_ list: [Argument.Count], _ words: [String]) -> String? {
+        func complaint(_ list: [ArgumentCount], _ words: [String]) -> String? {
             do throws(Parser.Failure) {
                 _ = try Parser.parse(["send"] + words, of: Self.program(list))
                 return nil

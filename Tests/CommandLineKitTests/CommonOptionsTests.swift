@@ -7,14 +7,14 @@ struct CommonOptionsTests {
     private static let program = Command(
         "post", "Carries letters.",
         subcommands: [
-            Command("send", "Send.", options: [.flag("quick", short: "k", "Run.")]) { _ in },
+            Command("send", "Send.", options: [Option.flag("quick", short: "k", "Run.")]) { _ in },
             Command(
                 "relay", "A relay.",
                 subcommands: [
                     Command(
                         "run", "Run one.",
-                        arguments: [Argument("PLACE", .text, count: .optional, "Where.")],
-                        options: [.value("port", short: "p", named: "N", .integer(1...9), "Port.")]
+                        arguments: [Argument(optional: "PLACE", .text, "Where.")],
+                        options: [Option("port", short: "p", named: "N", .integer(1...9), "Port.")]
                     ) { _ in },
                     Command("test", "Try one.") { _ in },
                 ], unnamed: "run"),
@@ -94,9 +94,9 @@ struct CommonOptionsTests {
         let command = Command(
             "send", "Send.",
             options: [
-                .value(
+                Option(
                     "a-name-that-is-longer-than-most", named: "VALUE", .text, default: "the usual.", "What."),
-                .value("b", named: "X", .text, default: "1", "Other."),
+                Option("b", named: "X", .text, default: "1", "Other."),
             ]
         ) { _ in }
         let text = Help.text(for: [Self.program, command], width: 80)

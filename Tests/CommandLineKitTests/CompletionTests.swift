@@ -17,11 +17,11 @@ struct CompletionTests {
                     Argument("PERSON", .listed("people"), count: .oneOrMore, "Who gets it."),
                 ],
                 options: [
-                    .flag("quick", short: "q", "Run."),
-                    .value("seal", short: "s", named: "KIND", .choice(["wax", "tape"]), "How it is closed."),
-                    .value("wait", named: "TIME", .duration, "How long."),
-                    .value("to", named: "PERSON", .listed("people"), "Who gets it too."),
-                    .value("bill", named: "FILE", .file, "Where the bill goes."),
+                    Option.flag("quick", short: "q", "Run."),
+                    Option("seal", short: "s", named: "KIND", .choice(["wax", "tape"]), "How it is closed."),
+                    Option("wait", named: "TIME", .duration, "How long."),
+                    Option("to", named: "PERSON", .listed("people"), "Who gets it too."),
+                    Option("bill", named: "FILE", .file, "Where the bill goes."),
                 ]
             ) { _ in },
             Command(
@@ -33,14 +33,14 @@ struct CompletionTests {
             Command(
                 "greet", "Greet people.",
                 arguments: [
-                    Argument("HOW", .choice(["loud", "softly"]), count: .optional, "In which way."),
+                    Argument(optional: "HOW", .choice(["loud", "softly"]), "In which way."),
                     Argument("PERSON", .listed("people"), "Whom."),
                 ]
             ) { _ in },
             Command(
                 "hand", "Hand a letter over.",
                 arguments: [
-                    Argument("LETTER", .file, count: .optional, "Which one."),
+                    Argument(optional: "LETTER", .file, "Which one."),
                     Argument("PERSON", .listed("people"), "To whom."),
                 ]
             ) { _ in },
@@ -49,7 +49,7 @@ struct CompletionTests {
                 subcommands: [
                     Command(
                         "light", "Light it.", arguments: [Argument("PERSON", .listed("people"), "Who does.")],
-                        options: [.value("with", named: "WHAT", .choice(["match", "spark"]), "By what.")]
+                        options: [Option("with", named: "WHAT", .choice(["match", "spark"]), "By what.")]
                     ) { _ in },
                     Command("dim", "Dim it.") { _ in },
                 ], unnamed: "light"),
@@ -298,7 +298,7 @@ struct CompletionTests {
 
     @Test("each position offers its arguments")
     func places() {
-        func places(_ counts: [Argument.Count]) -> (first: [[String]], rest: [String]) {
+        func places(_ counts: [ArgumentCount]) -> (first: [[String]], rest: [String]) {
             let arguments = counts.enumerated().map { Argument("\($0)", .listed("\($0)"), count: $1, "") }
             let entry = CompletionEntry.all(of: Command("a", "", arguments: arguments) { _ in })[0]
             func names(_ kinds: [CompletionKind]) -> [String] {
@@ -316,7 +316,7 @@ struct CompletionTests {
             ([.oneOrMore, .one], [["0"]], ["0", "1"]),
             ([.one, .oneOrMore], [["0"]], ["1"]),
             ([.any, .one], [], ["0", "1"]),
-        ] as [([Argument.Count], [[String]], [String])] {
+        ] as [([ArgumentCount], [[String]], [String])] {
             let found = places(counts)
             // A leading position may equal the later ones.
             var wanted = first

@@ -16,11 +16,11 @@ struct HelpLayoutTests {
                     Argument("TO", .text, "Whom it is sent to, by name or by number."),
                 ],
                 options: [
-                    .value(
+                    Option(
                         "a-name-longer-than-most", named: "VALUE", .text,
                         "What is said of it takes more than one line of such a terminal."),
-                    .flag("quick", short: "q", "Run as fast as possible, whatever may be in the way."),
-                    .value("to", named: "X", .text, default: "nobody", "Also to this one."),
+                    Option.flag("quick", short: "q", "Run as fast as possible, whatever may be in the way."),
+                    Option("to", named: "X", .text, default: "nobody", "Also to this one."),
                 ],
                 examples: [Example("post send letter.txt --to somebody --quick Bob", "One letter, and soon.")]
             ) { _ in },

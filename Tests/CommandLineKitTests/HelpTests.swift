@@ -164,10 +164,10 @@ struct HelpTests {
     @Test("choices named in the help are not repeated")
     func choices() {
         let words = ["never", "first-time", "always"]
-        let named = Option.value(
+        let named = Option(
             "seal", named: "WHEN", .choice(words),
             "When it is sealed: never, first-time (the default), always.")
-        let unnamed = Option.value("seal", named: "WHEN", .choice(words), "When it is sealed, never by hand.")
+        let unnamed = Option("seal", named: "WHEN", .choice(words), "When it is sealed, never by hand.")
         #expect(!Help.text(of: named).contains("One of"))
         #expect(Help.text(of: unnamed).hasSuffix("One of: never, first-time, always."))
     }

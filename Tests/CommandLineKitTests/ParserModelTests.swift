@@ -6,18 +6,17 @@ import Testing
 /// The same request in every spelling.
 @Suite("The parser against a model")
 struct ParserModelTests {
+    private static let letters = Argument("LETTER", .text, count: .oneOrMore, "What.")
+    private static let person = Argument("PERSON", .text, "Whom.")
+    private static let quick = Option.flag("quick", short: "k", "Run.")
+    private static let flags = [
+        quick, .flag("open", short: "o", "Unsealed."), .flag("plain", "Without a stamp."),
+    ]
+    private static let relays = Option.list("relay", short: "r", named: "ADDR", .text, "Through.")
+    private static let wait = Option("wait", short: "w", named: "TIME", .duration, "Before.")
+    private static let copies = Option("copies", named: "N", .integer(1...9), default: 1, "How many.")
     private static let command = Command(
-        "send", "Send.",
-        arguments: [
-            Argument("LETTER", .text, count: .oneOrMore, "What."), Argument("PERSON", .text, "Whom."),
-        ],
-        options: [
-            .flag("quick", short: "k", "Run."), .flag("open", short: "o", "Unsealed."),
-            .flag("plain", "Without a stamp."),
-            .value("relay", short: "r", named: "ADDR", .text, repeats: true, "Through."),
-            .value("wait", short: "w", named: "TIME", .duration, "Before."),
-            .value("copies", named: "N", .integer(1...9), default: "1", "How many."),
-        ]
+        "send", "Send.", arguments: [letters, person], options: flags + [relays, wait, copies]
     ) { _ in }
     private static let program = Command(
         "post", "Carries.",
@@ -103,13 +102,14 @@ struct ParserModelTests {
                 Issue.record("\(line) runs nothing")
                 continue
             }
-            for flag in ["quick", "open", "plain"] {
-                #expect(found.has(flag) == meaning.flags.contains(flag), "\(line)")
+            for flag in Self.flags {
+                #expect(found[flag] == meaning.flags.contains(flag.name), "\(line)")
             }
-            #expect(found.all("relay") == meaning.relays && found["wait"] == meaning.wait, "\(line)")
-            #expect(found["copies"] == meaning.copies ?? "1", "\(line)")
-            #expect(found.allArguments("LETTER") == meaning.letters, "\(line)")
-            #expect(found.argument("PERSON") == meaning.person && found.path == ["post", "send"], "\(line)")
+            #expect(found[Self.relays] == meaning.relays, "\(line)")
+            #expect(found.given["wait"]?.last == meaning.wait, "\(line)")
+            #expect(found[Self.copies] == meaning.copies.flatMap { Int($0) } ?? 1, "\(line)")
+            #expect(found[Self.letters] == meaning.letters, "\(line)")
+            #expect(found[Self.person] == meaning.person && found.path == ["post", "send"], "\(line)")
         }
     }
 
@@ -135,7 +135,7 @@ struct ParserModelTests {
                     #expect(["send", "open"].contains(found.command.name))
                     // Parsed values are within their limits.
                     if found.command.name == "send" {
-                        #expect((1...9).contains(found.integer("copies") ?? 0))
+                        #expect((1...9).contains(found[Self.copies]))
                     }
                 }
             } catch {
@@ -154,7 +154,7 @@ struct ParserModelTests {
             Issue.record("it runs nothing")
             return
         }
-        #expect(found.all("relay") == ["--", "-k", "--"] && !found.has("quick"))
-        #expect(found.allArguments("LETTER") == ["x", "-k"] && found.argument("PERSON") == "--")
+        #expect(found[Self.relays] == ["--", "-k", "--"] && !found[Self.quick])
+        #expect(found[Self.letters] == ["x", "-k"] && found[Self.person] == "--")
     }
 }

@@ -4,38 +4,35 @@ import Testing
 
 /// A program with one of each kind of option and argument.
 enum Sample {
+    static let letters = Argument("LETTER", .file, count: .oneOrMore, "What to send.")
+    static let person = Argument("PERSON", .text, "Who gets it.")
+    static let folder = Argument("FOLDER", .folder, default: ".", "Where it is.")
+    static let quick = Option.flag("quick", short: "q", "Run.")
+    static let verbose = Option.flag("verbose", short: "v", "Tell more.")
+    static let relays = Option.list(
+        "relay", short: "r", named: "ADDR", .text, "Carry it through this relay.")
+    static let wait = Option(
+        "wait", named: "TIME", .duration, default: .seconds(1), "How long to wait before going.")
+    static let copies = Option(
+        "copies", named: "N", .integer(1...9), default: 1, "How many copies to send.")
+    static let seal = Option(
+        "seal", short: "s", named: "KIND", .choice(["wax", "tape"]), "How it is closed.")
+    static let limit = Option("limit", named: "SIZE", .byteCount, "The largest letter.")
+
     static let program = Command(
         "post", "Carries letters.",
         discussion: "Letters are carried\nby hand.\n\nAt night too.",
         subcommands: [
             Command(
                 "send", "Send letters.", section: "Letters",
-                arguments: [
-                    Argument("LETTER", .file, count: .oneOrMore, "What to send."),
-                    Argument("PERSON", .text, "Who gets it."),
-                ],
-                options: [
-                    .flag("quick", short: "q", "Run."),
-                    .flag("verbose", short: "v", "Tell more."),
-                    .value(
-                        "relay", short: "r", named: "ADDR", .text, repeats: true,
-                        "Carry it through this relay."),
-                    .value("wait", named: "TIME", .duration, default: "1s", "How long to wait before going."),
-                    .value("copies", named: "N", .integer(1...9), default: "1", "How many copies to send."),
-                    .value("seal", short: "s", named: "KIND", .choice(["wax", "tape"]), "How it is closed."),
-                    .value("limit", named: "SIZE", .byteCount, "The largest letter."),
-                ],
+                arguments: [letters, person],
+                options: [quick, verbose, relays, wait, copies, seal, limit],
                 examples: [Example("post send a.txt Bob", "Send a letter to Bob.")]
             ) { _ in },
             Command(
                 "box", "The letter box.", section: "Places",
                 subcommands: [
-                    Command(
-                        "open", "Open it.",
-                        arguments: [
-                            Argument("FOLDER", .folder, count: .optional, default: ".", "Where it is.")
-                        ]
-                    ) { _ in },
+                    Command("open", "Open it.", arguments: [folder]) { _ in },
                     Command("close", "Close it.") { _ in },
                 ]),
         ])
@@ -63,65 +60,65 @@ struct ParserTests {
     func anyOrder() throws {
         for line in ["send -q a Bob", "send a -q Bob", "send a Bob -q", "send a Bob --quick"] {
             let invocation = try Sample.parse(line)
-            #expect(invocation.has("quick"))
-            #expect(invocation.argument("PERSON") == "Bob")
-            #expect(invocation.allArguments("LETTER") == ["a"])
+            #expect(invocation[Sample.quick])
+            #expect(invocation[Sample.person] == "Bob")
+            #expect(invocation[Sample.letters] == ["a"])
         }
     }
 
     @Test("short flags combine, the last with value")
     func clusters() throws {
         let invocation = try Sample.parse("send -qvswax a Bob")
-        #expect(invocation.has("quick") && invocation.has("verbose"))
-        #expect(invocation["seal"] == "wax")
-        #expect(try Sample.parse("send -qs tape a Bob")["seal"] == "tape")
+        #expect(invocation[Sample.quick] && invocation[Sample.verbose])
+        #expect(invocation[Sample.seal] == "wax")
+        #expect(try Sample.parse("send -qs tape a Bob")[Sample.seal] == "tape")
     }
 
     @Test("=VALUE may contain = or be empty")
     func equals() throws {
-        #expect(try Sample.parse("send --relay=a=b a Bob")["relay"] == "a=b")
-        #expect(try Sample.parse("send --relay= a Bob")["relay"] == "")
+        #expect(try Sample.parse("send --relay=a=b a Bob")[Sample.relays] == ["a=b"])
+        #expect(try Sample.parse("send --relay= a Bob")[Sample.relays] == [""])
     }
 
     @Test(
         "keys may begin with a dash", arguments: ["-", "--", "--quick", "-_9a=", "-h"])
     func dashes(value: String) throws {
-        #expect(try Sample.parse("send --relay \(value) a Bob")["relay"] == value)
-        #expect(try Sample.parse("send -r \(value) a Bob")["relay"] == value)
-        #expect(try Sample.parse("send --relay=\(value) a Bob")["relay"] == value)
+        #expect(try Sample.parse("send --relay \(value) a Bob")[Sample.relays] == [value])
+        #expect(try Sample.parse("send -r \(value) a Bob")[Sample.relays] == [value])
+        #expect(try Sample.parse("send --relay=\(value) a Bob")[Sample.relays] == [value])
     }
 
     @Test("two dashes end the options")
     func endOfOptions() throws {
         let invocation = try Sample.parse("send -- --quick -q Bob")
-        #expect(invocation.allArguments("LETTER") == ["--quick", "-q"])
-        #expect(!invocation.has("quick"))
-        #expect(try Sample.parse("send - Bob").allArguments("LETTER") == ["-"])
+        #expect(invocation[Sample.letters] == ["--quick", "-q"])
+        #expect(!invocation[Sample.quick])
+        #expect(try Sample.parse("send - Bob")[Sample.letters] == ["-"])
     }
 
     @Test("only repeatable options may repeat")
     func repeated() throws {
-        #expect(try Sample.parse("send -r one a Bob --relay two").all("relay") == ["one", "two"])
-        #expect(try Sample.parse("send a Bob").all("relay") == [])
+        #expect(try Sample.parse("send -r one a Bob --relay two")[Sample.relays] == ["one", "two"])
+        #expect(try Sample.parse("send a Bob")[Sample.relays] == [])
         #expect(Sample.complaint("send --copies 2 --copies 3 a Bob") == "post send: --copies was given twice")
     }
 
     @Test("a repeated argument leaves the last word")
     func argumentsAreShared() throws {
         let invocation = try Sample.parse("send a b c Bob")
-        #expect(invocation.allArguments("LETTER") == ["a", "b", "c"])
-        #expect(invocation.argument("PERSON") == "Bob")
+        #expect(invocation[Sample.letters] == ["a", "b", "c"])
+        #expect(invocation[Sample.person] == "Bob")
     }
 
     @Test("absent options have typed defaults")
     func defaults() throws {
         let invocation = try Sample.parse("send a Bob --limit 4kb")
-        #expect(invocation.duration("wait") == .seconds(1))
-        #expect(invocation.integer("copies") == 1)
-        #expect(invocation.byteCount("limit") == 4096)
-        #expect(invocation["seal"] == nil)
-        #expect(try Sample.parse("box open").argument("FOLDER") == ".")
-        #expect(try Sample.parse("box open here").argument("FOLDER") == "here")
+        #expect(invocation[Sample.wait] == .seconds(1))
+        #expect(invocation[Sample.copies] == 1)
+        #expect(invocation[Sample.limit] == 4096)
+        #expect(invocation[Sample.seal] == nil)
+        #expect(try Sample.parse("box open")[Sample.folder] == ".")
+        #expect(try Sample.parse("box open here")[Sample.folder] == "here")
     }
 
     @Test("help and version are accepted anywhere")

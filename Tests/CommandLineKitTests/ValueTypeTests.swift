@@ -65,18 +65,17 @@ struct ValueTypeTests {
 
     @Test("values are typed with defaults")
     func typed() throws {
+        let size = Option("size", named: "N", .byteCount, default: 1024, "Size.")
+        let wait = Option("wait", named: "T", .duration, "Wait.")
+        let number = Option("n", named: "N", .integer(0...99), "Number.")
+        let ways = Option.list("via", named: "X", .text, "Way.")
+        let again = Option("again", named: "YES|NO", .either("yes", "no"), default: true, "Repeat.")
+        let shell = Option("shell", named: "S", .choice(Completion.self), default: .zsh, "Shell.")
+        #expect([size.defaultText, again.defaultText, shell.defaultText] == ["1kb", "yes", "zsh"])
         let program = Command(
             "post", "Carries letters.",
             subcommands: [
-                Command(
-                    "send", "Send.",
-                    options: [
-                        .value("size", named: "N", .byteCount, default: "1kb", "Size."),
-                        .value("wait", named: "T", .duration, "Wait."),
-                        .value("n", named: "N", .integer(0...99), "Number."),
-                        .value("via", named: "X", .text, default: "air", repeats: true, "Way."),
-                    ]
-                ) { _ in }
+                Command("send", "Send.", options: [size, wait, number, ways, again, shell]) { _ in }
             ])
         func parse(_ words: String...) throws -> Invocation {
             guard case .run(let invocation) = try Parser.parse(["send"] + words, of: program) else {
@@ -85,20 +84,28 @@ struct ValueTypeTests {
             return invocation
         }
         let none = try parse()
-        #expect(none.byteCount("size") == 1024 && none.duration("wait") == nil && none.integer("n") == nil)
-        #expect(none.all("via") == ["air"] && none["via"] == "air")
-        let given = try parse("--size", "2mb", "--wait=3m", "--n", "07", "--via", "sea", "--via=")
-        #expect(given.byteCount("size") == 2 << 20 && given.duration("wait") == .seconds(180))
-        #expect(given.integer("n") == 7)
-        #expect(given.all("via") == ["sea", ""] && given["via"] == "")
+        #expect(none[size] == 1024 && none[wait] == nil && none[number] == nil)
+        #expect(none[ways] == [] && none[again] && none[shell] == .zsh)
+        let given = try parse(
+            "--size", "2mb", "--wait=3m", "--n", "07", "--via", "sea", "--via=", "--again=no", "--shell=bash")
+        #expect(given[size] == 2 << 20 && given[wait] == .seconds(180) && given[number] == 7)
+        #expect(given[ways] == ["sea", ""] && !given[again] && given[shell] == .bash)
+        #expect(given.isGiven(size) && !none.isGiven(size) && !none.isGiven(Sample.quick))
         #expect(given.path == ["post", "send"] && given.program.name == "post")
     }
 
-    @Test("undefined names trap")
+    @Test(
+        "defaults read like typed durations",
+        arguments: ["1ms", "1500ms", "1s", "90s", "5m", "8h", "48h", "3d", "21d"])
+    func durations(text: String) throws {
+        #expect(DurationText.exact(try #require(DurationText.parse(text))) == text)
+    }
+
+    @Test("reading another command's options traps")
     func unknownNames() async {
-        await #expect(processExitsWith: .failure) { _ = try Sample.parse("send a Bob").has("nothing") }
-        await #expect(processExitsWith: .failure) { _ = try Sample.parse("send a Bob").has("relay") }
-        await #expect(processExitsWith: .failure) { _ = try Sample.parse("send a Bob")["nothing"] }
-        await #expect(processExitsWith: .failure) { _ = try Sample.parse("send a Bob").argument("NONE") }
+        await #expect(processExitsWith: .failure) { _ = try Sample.parse("box close")[Sample.quick] }
+        await #expect(processExitsWith: .failure) { _ = try Sample.parse("box close")[Sample.relays] }
+        await #expect(processExitsWith: .failure) { _ = try Sample.parse("box close")[Sample.seal] }
+        await #expect(processExitsWith: .failure) { _ = try Sample.parse("box close")[Sample.person] }
     }
 }

@@ -8,7 +8,7 @@ struct VerbosityTests {
     private static let program = Command(
         "post", "Carries letters.",
         subcommands: [
-            Command("send", "Send.", options: [.value("to", short: "t", named: "WHOM", .text, "Whom.")]) {
+            Command("send", "Send.", options: [Option("to", short: "t", named: "WHOM", .text, "Whom.")]) {
                 _ in
             }
         ])

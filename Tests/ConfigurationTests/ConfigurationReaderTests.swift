@@ -6,15 +6,15 @@ import Testing
 @Suite struct ConfigurationReaderTests {
     private static let reader = ConfigurationReader(
         mountOptions: [
-            .value("cache-dir", named: "DIR", .folder, "A folder."),
-            .value("cache-size", named: "LIMIT", .byteCount, "A size."),
-            .value("folders", named: "WHAT", .choice(["refuse", "archive"]), "A choice."),
-            .value("relay", named: "ADDR", .text, repeats: true, "A list."),
-            .flag("no-finish", "A flag."),
+            Option("cache-dir", named: "DIR", .folder, "A folder."),
+            Option("cache-size", named: "LIMIT", .byteCount, "A size."),
+            Option("folders", named: "WHAT", .choice(["refuse", "archive"]), "A choice."),
+            Option.list("relay", named: "ADDR", .text, "A list."),
+            Option.flag("no-finish", "A flag."),
         ],
         chatOptions: [
-            .value("what", named: "KINDS", .choice(["never", "all"]), "A choice."),
-            .value("metered", named: "YES|NO", .choice(["yes", "no"]), "A choice."),
+            Option("what", named: "KINDS", .choice(["never", "all"]), "A choice."),
+            Option("metered", named: "YES|NO", .choice(["yes", "no"]), "A choice."),
         ], home: "/home/ada")
 
     private func read(_ text: String) throws -> Configuration { try Self.reader.read(Array(text.utf8)) }

@@ -9,14 +9,16 @@ import Posix
 extension Mounted {
     /// Returns the mount of a command (`MountChoice`): from `--mount`, its argument, the current directory, or the only
     /// one. Waits at most five seconds for mounts to report their profiles' names.
-    /// - Parameter argument: Name of the command's argument for a mount; nil if it has none.
+    /// - Parameter argument: The command's argument for a mount; nil if it has none.
     /// - Throws: `.notMounted`, `Refusal` for an ambiguous choice, `UsageError` for both an option and an argument.
-    static func chosen(by invocation: Invocation, argument: String? = "MOUNTPOINT") async throws -> Mounted {
-        let argument = argument.flatMap { invocation.optionalArgument($0) }
-        if argument != nil, invocation["mount"] != nil {
+    static func chosen(by invocation: Invocation, argument: Argument<String?>? = CommonOptions.mountpoint)
+        async throws -> Mounted
+    {
+        let argument = argument.flatMap { invocation[$0] }
+        if argument != nil, invocation[CommonOptions.mount] != nil {
             throw UsageError("give the mount once: as an argument or with --mount")
         }
-        return try await chosen(invocation["mount"] ?? argument)
+        return try await chosen(invocation[CommonOptions.mount] ?? argument)
     }
 
     /// - Parameter word: A path or a name; nil for the default.

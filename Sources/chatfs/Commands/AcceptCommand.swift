@@ -5,6 +5,10 @@ import SMP
 
 /// `chatfs accept`: connects through a link, or accepts a request.
 enum AcceptCommand {
+    private static let link = Argument(
+        "LINK", .text,
+        "The link, or a number; - reads it from standard input, which keeps it out of the list of processes.")
+
     static let command = Command(
         "accept", "Accept a contact or group link, a request or an invitation.",
         discussion: """
@@ -14,12 +18,7 @@ enum AcceptCommand {
             the next time the profile is mounted or used. Repeating a link makes no second contact.
             """,
         section: CommandSection.chats,
-        arguments: [
-            Argument(
-                "LINK", .text,
-                "The link, or a number; - reads it from standard input, which keeps it out of the list of processes."
-            )
-        ],
+        arguments: [link],
         options: ContactMeeting.options,
         examples: [
             Example("wl-paste | chatfs accept -", "A link from the clipboard."),
@@ -27,7 +26,7 @@ enum AcceptCommand {
         ],
         waitsForStop: true
     ) { invocation in
-        let argument = invocation.argument("LINK")
+        let argument = invocation[link]
         let text = argument == "-" ? await ThreadPool.shared.run { readLine() } ?? "" : argument
         try GivenLink.require([.person], text)
         let order = Order(text)

@@ -4,6 +4,10 @@ import Desktop
 
 /// `chatfs address`: a link for contact requests.
 enum AddressCommand {
+    private static let acceptance = Option(
+        "accept", named: "HOW", .choice(RequestAcceptance.self),
+        "How to answer requests: ask (they wait for you, the default), automatically.")
+
     static let command = Command(
         "address", "Manage an address for contact requests.",
         discussion: """
@@ -19,21 +23,16 @@ enum AddressCommand {
             Prints the address if there is one already; --accept then applies to later requests. At most 60 requests \
             in an hour are accepted automatically; the others wait for you.
             """,
-        options: [
-            .value(
-                "accept", named: "HOW", .choice(RequestAcceptance.allCases.map(\.rawValue)),
-                "How to answer requests: ask (they wait for you, the default), automatically.")
-        ] + LinkDisplay.options + ContactMeeting.options,
+        options: [acceptance] + LinkDisplay.options + ContactMeeting.options,
         examples: [
             Example(
                 "chatfs address create --profile alice --server smp://…@relay.example", "The first time."),
             Example("chatfs address create --accept automatically", "Accept every request."),
         ]
     ) { invocation in
-        let acceptance = invocation["accept"].flatMap(RequestAcceptance.init)
         let display = try LinkDisplay(invocation)
         let meeting = try await ContactMeeting(invocation)
-        let answer = try await meeting.ask(.createAddress(acceptance))
+        let answer = try await meeting.ask(.createAddress(invocation[acceptance]))
         if let warning = meeting.warning { Terminal.note(warning) }
         try await display.show(answer.link ?? "")
     }

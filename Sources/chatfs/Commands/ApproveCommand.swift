@@ -10,6 +10,17 @@ import XFTP
 
 /// `chatfs approve`: relays from which files may be received.
 enum ApproveCommand {
+    private static let words = Argument(
+        "RELAY|FILE", .file, count: .any,
+        "The address of a server, or a file on a mount that waits for approval.")
+    private static let list = Option.flag(
+        "list", "Print the policy, the approved servers and those waiting for approval.")
+    private static let json = Option.flag("json", "For programs: print the list as one JSON object per line.")
+    private static let revoke = Option.flag("revoke", "Revoke the approval of RELAY.")
+    private static let policy = Option(
+        "policy", named: "POLICY", .choice(RelayApprovalPolicy.self),
+        "For relays not approved: ask (not received, the default), always, never.")
+
     static let command = Command(
         "approve", "Approve servers that others chose and you did not configure.",
         discussion: """
@@ -28,20 +39,10 @@ enum ApproveCommand {
             A FILE on a mount approves the servers that its error names.
             """,
         section: CommandSection.chats,
-        arguments: [
-            Argument(
-                "RELAY|FILE", .file, count: .any,
-                "The address of a server, or a file on a mount that waits for approval.")
-        ],
+        arguments: [words],
         options: [
-            .flag("list", "Print the policy, the approved servers and those waiting for approval."),
-            .flag("json", "For programs: print the list as one JSON object per line."),
-            .flag("revoke", "Revoke the approval of RELAY."),
-            .value(
-                "policy", named: "POLICY", .choice(RelayApprovalPolicy.allCases.map(\.rawValue)),
-                "For relays not approved: ask (not received, the default), always, never."),
-            CommonOptions.profile, CommonOptions.mount, CommonOptions.core, CommonOptions.database,
-            CommonOptions.noEncryption,
+            list, json, revoke, policy, CommonOptions.profile, CommonOptions.mount, CommonOptions.core,
+            CommonOptions.database, CommonOptions.noEncryption,
         ] + CommonOptions.directory,
         examples: [
             Example("chatfs approve ~/Chats/Alice/film.mp4", "Receive this file and others from its relays."),
@@ -52,22 +53,23 @@ enum ApproveCommand {
             Example("chatfs approve --revoke xftp://…@relay.example.org", "Revoke an approval."),
         ]
     ) { invocation in
-        let words = invocation.allArguments("RELAY|FILE")
+        let words = invocation[words]
         let files = words.filter { ApprovedServers([$0]) == nil }
         if !files.isEmpty {
             let arePaths = await ThreadPool.shared.run { files.allSatisfy(FileApproval.canBePath) }
-            guard arePaths, files.count == words.count, !invocation.has("revoke"), !invocation.has("list"),
-                invocation["policy"] == nil
+            guard arePaths, files.count == words.count, !invocation[revoke], !invocation[list],
+                invocation[policy] == nil
             else { throw UsageError(Self.noAddress) }
             return try await FileApproval.approve(files)
         }
         let order = try Order(invocation)
-        let choice = try OfficialCoreChoice(core: invocation["core"], database: invocation["database"])
+        let choice = try OfficialCoreChoice(invocation)
         let approvals: Approvals
         if let choice {
             approvals = try await Approvals.of(choice, invocation)
         } else {
-            approvals = try await Approvals.of(invocation.dataDirectory(), profile: invocation["profile"])
+            approvals = try await Approvals.of(
+                invocation.dataDirectory(), profile: invocation[CommonOptions.profile])
         }
         let lines = try await ThreadPool.shared.run { try carryOut(order, approvals) }
         for line in lines { Terminal.print(line) }
@@ -85,17 +87,17 @@ enum ApproveCommand {
         var isForPrograms: Bool
 
         init(_ invocation: Invocation) throws(UsageError) {
-            let addresses = invocation.allArguments("RELAY|FILE")
+            let addresses = invocation[words]
             guard let approved = ApprovedServers(addresses) else {
                 throw UsageError(ApproveCommand.noAddress)
             }
             self.approved = approved
-            policy = invocation["policy"].flatMap(RelayApprovalPolicy.init)
-            revokes = invocation.has("revoke")
-            isForPrograms = invocation.has("json")
-            lists = invocation.has("list") || addresses.isEmpty && policy == nil && !revokes
+            policy = invocation[ApproveCommand.policy]
+            revokes = invocation[revoke]
+            isForPrograms = invocation[json]
+            lists = invocation[list] || addresses.isEmpty && policy == nil && !revokes
             if revokes && addresses.isEmpty { throw UsageError("--revoke needs a RELAY") }
-            if invocation.has("list"), !addresses.isEmpty || policy != nil || revokes {
+            if invocation[list], !addresses.isEmpty || policy != nil || revokes {
                 throw UsageError("--list goes alone")
             }
         }

@@ -6,20 +6,22 @@ import Posix
 
 /// `chatfs cache`: decrypted data on this machine.
 enum CacheCommand {
+    private static let json = Option.flag("json", "For programs: one JSON object.")
+
     static let command = Command(
         "cache", "Show or empty the cache of a mount.",
         section: CommandSection.daily,
         subcommands: [
             Command(
                 "show", "Show the size, mode and limits of the cache.",
-                arguments: [ProgramConnection.mountpoint],
-                options: [.flag("json", "For programs: one JSON object."), CommonOptions.mount],
+                arguments: [CommonOptions.mountpoint],
+                options: [json, CommonOptions.mount],
                 examples: [Example("chatfs cache show", "Show the cache of the only mount.")]
-            ) { try await ask(.show, $0, isForPrograms: $0.has("json")) },
+            ) { try await ask(.show, $0, isForPrograms: $0[json]) },
             Command(
                 "clear", "Remove decrypted blocks, except of open and pinned files.",
                 discussion: "Received files stay encrypted in the data folder.",
-                arguments: [ProgramConnection.mountpoint], options: [CommonOptions.mount],
+                arguments: [CommonOptions.mountpoint], options: [CommonOptions.mount],
                 examples: [Example("chatfs cache clear ~/Chats", "Empty the cache of this mount.")]
             ) { try await ask(.clear, $0) },
         ])

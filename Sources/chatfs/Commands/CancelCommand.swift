@@ -4,6 +4,8 @@ import Posix
 
 /// `chatfs cancel`: cancels transfers.
 enum CancelCommand {
+    private static let paths = Argument("PATH", .file, count: .oneOrMore, "Files on a mount.")
+
     static let command = Command(
         "cancel", "Cancel receiving or sending files.",
         discussion: """
@@ -13,10 +15,10 @@ enum CancelCommand {
             removed.
             """,
         section: CommandSection.daily,
-        arguments: [Argument("PATH", .file, count: .oneOrMore, "Files on a mount.")],
+        arguments: [paths],
         examples: [Example("chatfs cancel ~/Chats/Alice/film.mp4", "Stop this transfer.")]
     ) { invocation in
-        let paths = invocation.allArguments("PATH")
+        let paths = invocation[paths]
         for path in paths {
             let isFolder = await ThreadPool.shared.run {
                 var status = stat()

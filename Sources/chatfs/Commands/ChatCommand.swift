@@ -6,6 +6,11 @@ import Posix
 
 /// `chatfs chat`: settings of a contact, a group or the notes.
 enum ChatCommand {
+    private static let chat = Argument(
+        "CHAT", .listed("chats"), "A contact, a group or Saved notes, by its name or reference.")
+    private static let time = Argument(
+        optional: "TIME", .text, "A lifetime such as 1h or 7d; off to keep messages.")
+
     static let command = Command(
         "chat", "Set how long the messages of a chat stay.", section: CommandSection.chats, subcommands: [ttl]
     )
@@ -21,11 +26,7 @@ enum ChatCommand {
             A contact on the network is notified, and may set another time. The command fails for a contact who does \
             not allow it. In a group on the network only owners can set the time.
             """,
-        arguments: [
-            Argument(
-                "CHAT", .listed("chats"), "A contact, a group or Saved notes, by its name or reference."),
-            Argument("TIME", .text, count: .optional, "A lifetime such as 1h or 7d; off to keep messages."),
-        ],
+        arguments: [chat, time],
         options: [CommonOptions.profile, CommonOptions.mount] + CommonOptions.directory,
         examples: [
             Example("chatfs chat ttl Bob 7d", "Delete messages after a week."),
@@ -33,10 +34,9 @@ enum ChatCommand {
         ]
     ) { invocation in
         let directory = try await invocation.dataDirectory()
-        let (name, text) = (invocation.argument("CHAT"), invocation.optionalArgument("TIME"))
-        let time = try text.map(Self.time)
+        let (name, time) = (invocation[chat], try invocation[time].map(parsed))
         let shown = try await ThreadPool.shared.run { () throws(ChatError) -> Duration?? in
-            let profile = try directory.profile(named: invocation["profile"])
+            let profile = try directory.profile(named: invocation[CommonOptions.profile])
             let chat = try directory.namedChats(of: profile).chat(name).reference
             if let time {
                 try directory.setTimeToLive(time, in: chat, of: profile)
@@ -48,7 +48,7 @@ enum ChatCommand {
     }
 
     /// Returns nil for `off`.
-    private static func time(_ text: String) throws(UsageError) -> Duration? {
+    private static func parsed(_ text: String) throws(UsageError) -> Duration? {
         if text == "off" { return nil }
         guard let time = DurationText.parse(text), time > .zero else {
             throw UsageError("expected a time such as 1h or 7d, or off")

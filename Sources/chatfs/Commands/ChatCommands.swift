@@ -11,9 +11,11 @@ struct ChatCommands {
     /// Sample names for examples.
     private var sample: String { kind == .group ? "'Book club'" : "Bob" }
     private var renamed: String { kind == .group ? "'The old book club'" : "'Bob from work'" }
-    private var argument: Argument {
+    private var argument: Argument<String> {
         Argument(word.uppercased(), .listed("chats"), "The name of the \(word), or its reference.")
     }
+
+    private static let newName = Argument("NAME", .text, "Its new name.")
 
     init(_ kind: ChatKind) { self.kind = kind }
 
@@ -31,7 +33,8 @@ struct ChatCommands {
         ) { [kind] invocation in
             for name in try await Self.carryOut(ChatManagementRequest(.list, kind), invocation) {
                 Terminal.print(
-                    invocation.has("json") ? JSONLine.object([("name", name)]) : PrintableText.escaping(name))
+                    invocation[ProgramConnection.json]
+                        ? JSONLine.object([("name", name)]) : PrintableText.escaping(name))
             }
         }
     }
@@ -44,12 +47,11 @@ struct ChatCommands {
                 Only you see the new name. Commands accept it at once, and the folder in a mount is renamed a moment \
                 later if the name is free. A name that already selects another chat is refused.
                 """,
-            arguments: [argument, Argument("NAME", .text, "Its new name.")], options: CommonOptions.access,
+            arguments: [argument, Self.newName], options: CommonOptions.access,
             examples: [Example("chatfs \(word) rename \(sample) \(renamed)", "Choose another name.")]
-        ) { [kind] invocation in
+        ) { [kind, argument] invocation in
             let request = ChatManagementRequest(
-                .rename, kind, chat: invocation.argument(kind.rawValue.uppercased()),
-                name: invocation.argument("NAME"))
+                .rename, kind, chat: invocation[argument], name: invocation[Self.newName])
             _ = try await Self.carryOut(request, invocation)
         }
     }
@@ -59,8 +61,8 @@ struct ChatCommands {
             "leave", "Leave a \(word): sending and receiving end, existing files stay.",
             arguments: [argument], options: CommonOptions.access,
             examples: [Example("chatfs \(word) leave \(sample)", "Leave, and keep the files.")]
-        ) { [kind] invocation in
-            let name = invocation.argument(kind.rawValue.uppercased())
+        ) { [kind, argument] invocation in
+            let name = invocation[argument]
             _ = try await Self.carryOut(ChatManagementRequest(.leave, kind, chat: name), invocation)
         }
     }
@@ -75,8 +77,8 @@ struct ChatCommands {
             arguments: [argument],
             options: [Confirmation.option] + CommonOptions.access,
             examples: [Example("chatfs \(word) delete \(sample) --yes", "Do not ask.")]
-        ) { [kind] invocation in
-            let name = invocation.argument(kind.rawValue.uppercased())
+        ) { [kind, argument] invocation in
+            let name = invocation[argument]
             let (find, delete) = (
                 ChatManagementRequest(.find, kind, chat: name),
                 ChatManagementRequest(.delete, kind, chat: name)
@@ -171,7 +173,7 @@ enum Confirmation {
     static let option = Option.flag("yes", "Do not ask.")
 
     static func ask(_ question: String, _ invocation: Invocation) async throws {
-        if invocation.has("yes") { return }
+        if invocation[option] { return }
         guard Question.canBeAsked else {
             throw UsageError("there is no terminal for the question; answer it with --yes")
         }

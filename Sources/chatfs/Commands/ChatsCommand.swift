@@ -12,7 +12,7 @@ enum ChatsCommand {
             or group now has another display name, it is shown too; commands do not accept it.
             """,
         section: CommandSection.daily,
-        arguments: [ProgramConnection.mountpoint],
+        arguments: [CommonOptions.mountpoint],
         options: [ProgramConnection.json, CommonOptions.mount],
         examples: [Example("chatfs chats", "List the chats of the only mount.")]
     ) { invocation in
@@ -20,7 +20,7 @@ enum ChatsCommand {
         let client = try await ProgramConnection.client(of: mounted)
         let result = try await ThreadPool.shared.run { try client.ask(ProgramRequest(.listChats)) }
         for chat in (result.chats ?? []).sorted(by: { $0.updated > $1.updated }) {
-            if invocation.has("json") {
+            if invocation[ProgramConnection.json] {
                 Terminal.print(try ProgramConnection.json(chat))
                 continue
             }

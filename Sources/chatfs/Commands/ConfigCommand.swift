@@ -6,6 +6,10 @@ import Posix
 
 /// `chatfs config`: the file with mounts and their options.
 enum ConfigCommand {
+    private static let name = Argument(
+        optional: "NAME", .listed("mounts"), "A mount of the file; default all.")
+    private static let json = Option.flag("json", "Print one JSON object per line for each mount.")
+
     static let command = Command(
         "config", "Check, show or edit the configuration.",
         discussion: """
@@ -36,18 +40,13 @@ enum ConfigCommand {
             },
             Command(
                 "show", "Print the effective options of each mount.",
-                arguments: [
-                    Argument(
-                        "NAME", .listed("mounts"), count: .optional, "A mount of the file; default all.")
-                ],
-                options: [.flag("json", "Print one JSON object per line for each mount.")]
+                arguments: [name], options: [json]
             ) { invocation in
                 let configuration = try await read()
-                for mount in try mounts(of: configuration, named: invocation.optionalArgument("NAME")) {
+                for mount in try mounts(of: configuration, named: invocation[name]) {
                     let shown = ShownMount(mount, options: configuration.options(of: mount))
                     let lines =
-                        invocation.has("json")
-                        ? [try JSONLine.encoded(shown)] : shown.lines(MountCommand.command.options)
+                        invocation[json] ? [try JSONLine.encoded(shown)] : shown.lines
                     for line in lines { Terminal.print(PrintableText.escaping(line)) }
                 }
             },
@@ -61,7 +60,7 @@ enum ConfigCommand {
 
     private static func read() async throws -> Configuration {
         try await ThreadPool.shared.run { () throws(ConfigurationError) in
-            try ConfigurationAccess.read(options: MountCommand.command.options)
+            try ConfigurationAccess.read()
         }
     }
 

@@ -4,6 +4,9 @@ import Desktop
 
 /// `chatfs connection`: all connections, including those without a chat.
 enum ConnectionCommand {
+    private static let number = Argument(
+        "NUMBER", .text, "Number of the connection, as 'chatfs connection list' prints it.")
+
     static let command = Command(
         "connection", "List all connections of a profile, and delete unused ones.",
         discussion: """
@@ -26,7 +29,7 @@ enum ConnectionCommand {
         while let part = try await access.ask(.connections(after: last)).connections, let end = part.last {
             for connection in part {
                 Terminal.print(
-                    invocation.has("json")
+                    invocation[ProgramConnection.json]
                         ? try ProgramConnection.json(connection) : PrintableText.escaping(line(connection)))
             }
             last = end.number
@@ -46,13 +49,11 @@ enum ConnectionCommand {
             Its queues are also deleted from servers that can be reached. The other side is not notified. Connections \
             of contacts, groups and the address are deleted with these.
             """,
-        arguments: [
-            Argument("NUMBER", .text, "Number of the connection, as 'chatfs connection list' prints it.")
-        ],
+        arguments: [number],
         options: CommonOptions.access,
         examples: [Example("chatfs connection delete 12", "Delete connection 12.")]
     ) { invocation in
-        guard let number = Int64(invocation.argument("NUMBER")), number > 0 else {
+        guard let number = Int64(invocation[number]), number > 0 else {
             throw UsageError("expected the number of a connection, as 'chatfs connection list' prints it")
         }
         _ = try await ProfileAccess(invocation).ask(.deleteConnection(number))

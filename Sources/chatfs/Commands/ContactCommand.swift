@@ -5,6 +5,20 @@ import Posix
 
 /// `chatfs contact`: chats with one other profile.
 enum ContactCommand {
+    private static let contact = Argument(
+        "CONTACT", .listed("chats"), "The name of the contact, or its reference.")
+    private static let code = Option(
+        "code", named: "CODE", .text,
+        "Compare with the other side's digits instead of printing, and mark the contact as verified if they "
+            + "are equal; spaces are ignored, and - reads them from standard input.")
+    private static let mark = Option.flag(
+        "mark", "Mark the contact as verified; you have compared the digits.")
+    private static let remove = Option.flag("remove", "Remove the mark.")
+    private static let require = Option.flag("require", "Send to the contact only while it is verified.")
+    private static let noRequire = Option.flag(
+        "no-require", "Also send to the contact while it is not verified.")
+    private static let deeds: [any OptionDeclaration] = [code, mark, remove, require, noRequire]
+
     static let command = Command(
         "contact", "List, verify, rename, leave, move and delete contacts, and renew keys.",
         discussion: "'chatfs connect' makes contacts, and reconnects contacts that were left.",
@@ -26,17 +40,8 @@ enum ContactCommand {
             for future quantum computers. This needs support on both sides, here libgcrypt 1.11 or later, and a message \
             in each direction.
             """,
-        arguments: [Argument("CONTACT", .listed("chats"), "The name of the contact, or its reference.")],
-        options: [
-            .value(
-                "code", named: "CODE", .text,
-                "Compare with the other side's digits instead of printing, and mark the contact as verified if they "
-                    + "are equal; spaces are ignored, and - reads them from standard input."),
-            .flag("mark", "Mark the contact as verified; you have compared the digits."),
-            .flag("remove", "Remove the mark."),
-            .flag("require", "Send to the contact only while it is verified."),
-            .flag("no-require", "Also send to the contact while it is not verified."),
-        ] + LinkDisplay.options + CommonOptions.access,
+        arguments: [contact],
+        options: deeds + LinkDisplay.options + CommonOptions.access,
         examples: [
             Example("chatfs contact verify bob", "Read the digits to bob on the telephone."),
             Example("chatfs contact verify bob --mark", "Mark bob as verified."),
@@ -47,22 +52,21 @@ enum ContactCommand {
         ]
     ) { invocation in
         let display = try LinkDisplay(invocation)
-        let name = invocation.argument("CONTACT")
+        let name = invocation[contact]
         let access = try ProfileAccess(invocation)
-        let deeds = ["mark", "remove", "require", "no-require"].filter(invocation.has).count
-        guard deeds + (invocation["code"] == nil ? 0 : 1) <= 1 else {
+        guard deeds.count(where: invocation.isGiven) <= 1 else {
             throw UsageError("only one of --code, --mark, --remove, --require and --no-require can be given")
         }
-        if invocation.has("remove") {
+        if invocation[remove] {
             _ = try await access.ask(.removeVerification(name))
             return Terminal.print("The contact is no longer verified.")
         }
-        if invocation.has("require") || invocation.has("no-require") {
-            let isRequired = invocation.has("require")
+        let isRequired = invocation[require]
+        if isRequired || invocation[noRequire] {
             let answer = try await access.ask(.requireVerification(name, isRequired))
             return Terminal.print(requirement(isRequired, answer.verification ?? .unverified))
         }
-        var other = invocation["code"]
+        var other = invocation[code]
         if other == "-" { other = await ThreadPool.shared.run { readLine() } ?? "" }
         let answer = try await access.ask(.verify(name))
         guard let code = answer.code else {
@@ -79,7 +83,7 @@ enum ContactCommand {
             Terminal.print("The codes are equal. The contact is marked as verified.")
         } else {
             try await display.show(code)
-            if invocation.has("mark") {
+            if invocation[mark] {
                 _ = try await access.ask(.mark(name, verifiedBy: code))
                 Terminal.print("The contact is marked as verified with these digits.")
             } else {
@@ -107,11 +111,11 @@ enum ContactCommand {
             then. Unanswered keys are sent again. The security code changes: 'chatfs contact verify' shows the new \
             one.
             """,
-        arguments: [Argument("CONTACT", .listed("chats"), "The name of the contact, or its reference.")],
+        arguments: [contact],
         options: CommonOptions.access,
         examples: [Example("chatfs contact renew bob", "Repair a chat in which Bob receives nothing.")]
     ) { invocation in
-        let request = ContactRequest.renew(invocation.argument("CONTACT"))
+        let request = ContactRequest.renew(invocation[contact])
         let answer = try await ProfileAccess(invocation).ask(request)
         let name = PrintableText.escaping(answer.name ?? "")
         Terminal.print(
@@ -126,11 +130,11 @@ enum ContactCommand {
             online. No message is lost, and the security code stays. The notice goes over the present server, so that \
             this server must still work.
             """,
-        arguments: [Argument("CONTACT", .listed("chats"), "The name of the contact, or its reference.")],
+        arguments: [contact],
         options: CommonOptions.access,
         examples: [Example("chatfs contact move bob", "Leave a server before it is switched off.")]
     ) { invocation in
-        let request = ContactRequest.move(invocation.argument("CONTACT"))
+        let request = ContactRequest.move(invocation[contact])
         let answer = try await ProfileAccess(invocation).ask(request)
         let name = PrintableText.escaping(answer.name ?? "")
         Terminal.print("\(name) switches to the new server when their program is online.")

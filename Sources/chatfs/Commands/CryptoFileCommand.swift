@@ -8,6 +8,10 @@ import Posix
 
 /// `chatfs cryptofile`: encrypted files of the SimpleX apps, without a chat.
 enum CryptoFileCommand {
+    private static let plain = Argument("IN", .file, "The file to encrypt.")
+    private static let target = Argument(
+        "OUT", .file, "The encrypted file; 16 bytes longer. An existing file is replaced.")
+
     static let command = Command(
         "cryptofile", "Encrypt and decrypt files as SimpleX keeps them on disk.",
         section: CommandSection.files, subcommands: [encrypt, decrypt])
@@ -18,17 +22,13 @@ enum CryptoFileCommand {
             Standard output is one line of JSON, {"fileKey":…,"fileNonce":…}. Anyone with it can read OUT. ChatFS does \
             not store it: without it OUT is lost.
             """,
-        arguments: [
-            Argument("IN", .file, "The file to encrypt."),
-            Argument("OUT", .file, "The encrypted file; 16 bytes longer. An existing file is replaced."),
-        ],
+        arguments: [plain, target],
         examples: [
             Example(
                 "chatfs cryptofile encrypt report.pdf report.enc > report.json", "Keep the key in a file.")
         ]
     ) { invocation in
-        let source = invocation.argument("IN")
-        let destination = invocation.argument("OUT")
+        let (source, destination) = (invocation[plain], invocation[target])
         // The key is printed before the file gets its name.
         try await ThreadPool.shared.run { () throws(any Error) in
             try readable(source)
@@ -50,6 +50,17 @@ enum CryptoFileCommand {
         try naming(source) { _ = try OpenFile(source, flags: O_RDONLY) }
     }
 
+    private static let encrypted = Argument("IN", .file, "The encrypted file.")
+    private static let decrypted = Argument("OUT", .file, "The decrypted file. An existing file is replaced.")
+    private static let given = Option(
+        "args", named: "FILE", .file,
+        "The JSON that 'encrypt' printed, or a file source of the SimpleX apps; - reads standard input.")
+    private static let key = Option(
+        "key", named: "K", .text, "The key, 44 characters of base64url; may begin with a dash.")
+    private static let salvage = Option.flag("salvage", "Write the readable blocks, even of a changed file.")
+    private static let nonce = Option(
+        "nonce", named: "N", .text, "The nonce, 32 characters of base64url; may begin with a dash.")
+
     private static let decrypt = Command(
         "decrypt", "Decrypt a file and verify its integrity.",
         discussion: """
@@ -58,20 +69,8 @@ enum CryptoFileCommand {
             file, OUT stays unchanged. With --salvage the readable blocks are decrypted all the same, and zeros \
             replace unreadable ones; a wrong tag is then reported, with exit status 1, after OUT was written.
             """,
-        arguments: [
-            Argument("IN", .file, "The encrypted file."),
-            Argument("OUT", .file, "The decrypted file. An existing file is replaced."),
-        ],
-        options: [
-            .value(
-                "args", named: "FILE", .file,
-                "The JSON that 'encrypt' printed, or a file source of the SimpleX apps; - reads standard input."
-            ),
-            .value("key", named: "K", .text, "The key, 44 characters of base64url; may begin with a dash."),
-            .flag("salvage", "Write the readable blocks, even of a changed file."),
-            .value(
-                "nonce", named: "N", .text, "The nonce, 32 characters of base64url; may begin with a dash."),
-        ] + CommonOptions.unlocking,
+        arguments: [encrypted, decrypted],
+        options: [given, key, salvage, nonce] + CommonOptions.unlocking,
         examples: [
             Example(
                 "chatfs cryptofile decrypt report.enc report.pdf --args report.json", "Use the kept key."),
@@ -80,10 +79,9 @@ enum CryptoFileCommand {
                 "Recover the rest of a damaged file."),
         ]
     ) { invocation in
-        let source = invocation.argument("IN")
-        let destination = invocation.argument("OUT")
+        let (source, destination) = (invocation[encrypted], invocation[decrypted])
         let arguments: FileArguments
-        switch (invocation["args"], invocation["key"], invocation["nonce"]) {
+        switch (invocation[given], invocation[key], invocation[nonce]) {
         case (let path?, nil, nil):
             let text = try await ThreadPool.shared.run { () throws(PathError) in
                 try naming(path) {
@@ -103,17 +101,17 @@ enum CryptoFileCommand {
         default:
             throw UsageError("the key is missing: give either --args, or --key and --nonce")
         }
-        let salvages = invocation.has("salvage")
+        let salvages = invocation[salvage]
         try await ThreadPool.shared.run { () throws(any Error) in
             try readable(source)
-            if salvages { return try salvage(source, to: destination, arguments) }
+            if salvages { return try writeReadable(source, to: destination, arguments) }
             try naming(destination) {
                 try CryptoFile.decrypt(from: source, to: destination, arguments: arguments)
             }
         }
     }
 
-    private static func salvage(
+    private static func writeReadable(
         _ source: String, to destination: String, _ arguments: FileArguments
     ) throws {
         let result = try naming(destination) {

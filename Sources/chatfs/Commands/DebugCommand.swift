@@ -12,7 +12,7 @@ enum DebugCommand {
             Then come the queues and the other counters. 'chatfs mount --metrics FILE' writes them for Prometheus.
             """,
         section: CommandSection.other,
-        arguments: [ProgramConnection.mountpoint],
+        arguments: [CommonOptions.mountpoint],
         options: [ProgramConnection.json, CommonOptions.mount],
         examples: [Example("chatfs debug ~/Chats", "Find slow operations and long queues.")]
     ) { invocation in
@@ -21,7 +21,7 @@ enum DebugCommand {
         let result = try await ThreadPool.shared.run { try client.ask(ProgramRequest(.getMetrics)) }
         let metrics = result.metrics ?? []
         let lines =
-            invocation.has("json")
+            invocation[ProgramConnection.json]
             ? try metrics.map { try ProgramConnection.json($0) } : MetricsTable.lines(metrics)
         for line in lines { try Terminal.show(line) }
     }

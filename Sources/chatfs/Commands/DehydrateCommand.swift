@@ -13,6 +13,6 @@ enum DehydrateCommand {
         examples: [Example("chatfs dehydrate ~/Chats/Alice/report.pdf", "One file.")]
     ) { invocation in
         try await CacheClient.ask(
-            .dehydrate, invocation.allArguments("PATH"), verb: "Removing", past: "removed from the cache")
+            .dehydrate, invocation[CacheClient.paths], verb: "Removing", past: "removed from the cache")
     }
 }

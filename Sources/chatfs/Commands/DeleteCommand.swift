@@ -6,6 +6,15 @@ import Posix
 
 /// `chatfs delete`: deletes messages with their files, or everything.
 enum DeleteCommand {
+    private static let files = Argument("FILE", .file, count: .any, "Files on a mount, or of the chat.")
+    private static let chat = Option("chat", named: "CHAT", .listed("chats"), "FILEs are files of this chat.")
+    private static let forEveryone = Option.flag(
+        "for-everyone", "Delete them for all recipients: your own messages of the last 24 hours.")
+    private static let allFiles = Option.flag("all-files", "Delete all files of the chat, sent and received.")
+    private static let sentFiles = Option.flag("sent-files", "Delete all files of the chat that you sent.")
+    private static let everything = Option.flag(
+        "everything", "Delete the data directory and its key in the keyring.")
+
     static let command = Command(
         "delete", "Delete files with their messages, all files of a chat, or everything.",
         discussion: """
@@ -19,16 +28,9 @@ enum DeleteCommand {
             keyring, without unlocking it. None of the profiles may be mounted.
             """,
         section: CommandSection.daily,
-        arguments: [Argument("FILE", .file, count: .any, "Files on a mount, or of the chat.")],
-        options: [
-            .value("chat", named: "CHAT", .listed("chats"), "FILEs are files of this chat."),
-            .flag(
-                "for-everyone", "Delete them for all recipients: your own messages of the last 24 hours."),
-            .flag("all-files", "Delete all files of the chat, sent and received."),
-            .flag("sent-files", "Delete all files of the chat that you sent."),
-            .flag("everything", "Delete the data directory and its key in the keyring."),
-            Confirmation.option,
-        ] + CommonOptions.access,
+        arguments: [files],
+        options: [chat, forEveryone, allFiles, sentFiles, everything, Confirmation.option]
+            + CommonOptions.access,
         examples: [
             Example("chatfs delete ~/Chats/Bob/report.pdf", "Delete it here, after a question."),
             Example("chatfs delete --for-everyone --chat Bob report.pdf", "Delete it for Bob too."),
@@ -36,15 +38,15 @@ enum DeleteCommand {
             Example("chatfs delete --everything", "Delete all profiles on this machine."),
         ]
     ) { invocation in
-        let files = invocation.allArguments("FILE")
-        let isAll = invocation.has("all-files") || invocation.has("sent-files")
-        if invocation.has("everything") {
-            guard files.isEmpty, !isAll, invocation["chat"] == nil, !invocation.has("for-everyone"),
-                invocation["core"] == nil, invocation["profile"] == nil
+        let files = invocation[files]
+        let isAll = invocation[allFiles] || invocation[sentFiles]
+        if invocation[everything] {
+            guard files.isEmpty, !isAll, invocation[chat] == nil, !invocation[forEveryone],
+                invocation[CommonOptions.core] == nil, invocation[CommonOptions.profile] == nil
             else { throw UsageError("--everything goes with --data and --yes only") }
             return try await EverythingDeletion.carryOut(invocation)
         }
-        guard let chat = invocation["chat"] else {
+        guard let chat = invocation[chat] else {
             guard !isAll else { throw UsageError("--all-files and --sent-files need --chat") }
             guard !files.isEmpty else {
                 throw UsageError("nothing to delete: give FILE, --chat or --everything")
@@ -63,14 +65,14 @@ enum DeleteCommand {
                 try await delete(places, invocation)
             }
         }
-        guard files.isEmpty, !(invocation.has("all-files") && invocation.has("sent-files")) else {
+        guard files.isEmpty, !(invocation[allFiles] && invocation[sentFiles]) else {
             throw UsageError("--all-files and --sent-files go alone with --chat")
         }
-        guard !invocation.has("for-everyone") else {
+        guard !invocation[forEveryone] else {
             throw UsageError("--for-everyone goes with single files")
         }
         try await DeletionClient.use(access) { client in
-            try await deleteAll(of: chat, onlySent: invocation.has("sent-files"), client, invocation)
+            try await deleteAll(of: chat, onlySent: invocation[sentFiles], client, invocation)
         }
     }
 
@@ -105,7 +107,7 @@ enum DeleteCommand {
 
     /// Finds all files before the confirmation, so that one impossible deletion prevents the others.
     private static func delete(_ places: [Place], _ invocation: Invocation) async throws {
-        let forEveryone = invocation.has("for-everyone")
+        let forEveryone = invocation[forEveryone]
         var found: [(place: Place, file: DeleteAnswer.Found)] = []
         var bytes: UInt64 = 0
         for place in places {

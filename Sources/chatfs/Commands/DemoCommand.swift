@@ -4,6 +4,9 @@ import Posix
 
 /// `chatfs demo`: a complete demonstration on this machine.
 enum DemoCommand {
+    private static let folder = Argument(
+        "DIR", .folder, default: "./chatfs-demo", "A folder to create, or an empty one.")
+
     static let command = Command(
         "demo", "Show two people exchanging files through folders, on this machine.",
         discussion: """
@@ -11,14 +14,10 @@ enum DemoCommand {
             sent. Nothing leaves this machine. SIGINT (Ctrl-C) or SIGTERM unmounts and removes all its files.
             """,
         section: CommandSection.daily,
-        arguments: [
-            Argument(
-                "DIR", .folder, count: .optional, default: "./chatfs-demo",
-                "A folder to create, or an empty one.")
-        ],
+        arguments: [folder],
         waitsForStop: true
     ) { invocation in
-        let path = invocation.argument("DIR")
+        let path = invocation[folder]
         let folder = try await ThreadPool.shared.run { try DemoFolder(path) }
         let shown =
             path.utf8.starts(with: "./".utf8) ? String(decoding: path.utf8.dropFirst(2), as: UTF8.self) : path

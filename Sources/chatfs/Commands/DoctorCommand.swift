@@ -8,6 +8,25 @@ import XFTP
 
 /// `chatfs doctor`: checks the machine and the servers for everything a mount needs.
 enum DoctorCommand {
+    private static let core = Option(
+        "core", named: "CORE", .text,
+        "An official core: lib:/path/libsimplex.so, ws://127.0.0.1:PORT, simplex-chat or "
+            + "simplex-chat:/path.")
+    private static let database = Option(
+        "database", named: "PREFIX", .file,
+        "Its database, without _chat.db; by default ~/.simplex/simplex_v1 if it exists.")
+    private static let filesFolder = Option(
+        "files-folder", named: "DIR", .folder, "The core's folder of files.")
+    private static let proxy = Option(
+        "socks-proxy", named: "HOST:PORT", .text, "Contact the relays through this SOCKS5 proxy.")
+    private static let relays = Option.list("relay", named: "ADDR", .text, "Another relay to contact.")
+    private static let offline = Option.flag("offline", "Contact no servers.")
+    private static let yes = Option.flag("yes", "Contact servers without asking you.")
+    private static let fix = Option.flag("fix", "Apply safe remedies: remove dead mounts.")
+    private static let report = Option(
+        "report", named: "FILE", .file,
+        "Write versions and findings, without names and addresses, to a new file for sharing.")
+
     static let command = Command(
         "doctor", "Check that everything a mount needs is available.",
         discussion: """
@@ -19,25 +38,7 @@ enum DoctorCommand {
             """,
         section: CommandSection.other,
         options: [
-            .value(
-                "core", named: "CORE", .text,
-                "An official core: lib:/path/libsimplex.so, ws://127.0.0.1:PORT, simplex-chat or "
-                    + "simplex-chat:/path."),
-            .value(
-                "database", named: "PREFIX", .file,
-                "Its database, without _chat.db; by default ~/.simplex/simplex_v1 if it exists."),
-            .value("files-folder", named: "DIR", .folder, "The core's folder of files."),
-            .value(
-                "socks-proxy", named: "HOST:PORT", .text, "Contact the relays through this SOCKS5 proxy."),
-            .value("relay", named: "ADDR", .text, repeats: true, "Another relay to contact."),
-            .flag("offline", "Contact no servers."),
-            .flag("yes", "Contact servers without asking you."),
-            .flag("fix", "Apply safe remedies: remove dead mounts."),
-            .value(
-                "report", named: "FILE", .file,
-                "Write versions and findings, without names and addresses, to a new file for sharing."
-            ),
-            .flag("json", "For programs: one JSON object per line."),
+            core, database, filesFolder, proxy, relays, offline, yes, fix, report, ProgramConnection.json,
         ] + CommonOptions.directory,
         examples: [
             Example("chatfs doctor", "Check FUSE, profiles and relays."),
@@ -47,10 +48,10 @@ enum DoctorCommand {
         ]
     ) { invocation in
         let core = try examination(invocation)
-        let isForPrograms = invocation.has("json")
+        let isForPrograms = invocation[ProgramConnection.json]
         var findings: [Finding] = []
         func add(_ found: [Finding]) async {
-            let shown: [Finding] = if invocation.has("fix") { await mended(found) } else { found }
+            let shown: [Finding] = if invocation[fix] { await mended(found) } else { found }
             for finding in shown { Terminal.print(isForPrograms ? finding.json : finding.line) }
             findings += shown
         }
@@ -73,23 +74,21 @@ enum DoctorCommand {
             servers.add(result.servers)
             await add(result.findings)
         }
-        servers.proxy = try invocation["socks-proxy"].map { text throws(UsageError) in
-            try Invocation.proxy(text)
-        }
+        servers.proxy = try invocation.proxy(proxy)
         // The library and the program name their relays only while their database is open.
-        let knowsServers = !servers.servers.isEmpty || invocation["core"] == nil
+        let knowsServers = !servers.servers.isEmpty || invocation[Self.core] == nil
         if knowsServers, await mayAsk(servers, invocation) {
             await add(await servers.findings(hasNetwork: SystemExamination.hasNetwork()))
         }
-        if let file = invocation["report"] { try await write(findings, to: file) }
+        if let file = invocation[report] { try await write(findings, to: file) }
         if findings.contains(where: { $0.isBad }) { throw ExitCode.failure }
     }
 
     /// Asks on a terminal only: scripts have asked for it by calling this command.
     private static func mayAsk(_ servers: ServerExamination, _ invocation: Invocation) async -> Bool {
-        if invocation.has("offline") { return false }
+        if invocation[offline] { return false }
         let count = servers.remoteCount
-        guard count > 0, !invocation.has("yes"), !invocation.has("json"), Question.isPossible else {
+        guard count > 0, !invocation[yes], !invocation[ProgramConnection.json], Question.isPossible else {
             return true
         }
         let noun = count == 1 ? "1 server" : "\(count) servers"
@@ -132,15 +131,15 @@ enum DoctorCommand {
     }
 
     private static func examination(_ invocation: Invocation) throws -> CoreExamination? {
-        guard let text = invocation["core"] else { return nil }
+        guard let text = invocation[core] else { return nil }
         let address: OfficialCoreAddress
         do throws(OfficialCoreError) {
             address = try OfficialCoreAddress(text)
         } catch {
             throw UsageError(error.sentence)
         }
-        let database = try DatabaseFiles(prefix: invocation["database"] ?? DatabaseFiles.defaultPrefix())
+        let database = try DatabaseFiles(prefix: invocation[database] ?? DatabaseFiles.defaultPrefix())
         return CoreExamination(
-            address: address, database: database, filesFolder: invocation["files-folder"])
+            address: address, database: database, filesFolder: invocation[filesFolder])
     }
 }

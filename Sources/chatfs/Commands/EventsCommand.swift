@@ -6,6 +6,9 @@ import Posix
 
 /// `chatfs events`: prints the events of a mount as they happen.
 enum EventsCommand {
+    private static let program = Option(
+        "exec", named: "PROGRAM", .file, "Run this program for every file that arrives.")
+
     static let command = Command(
         "events", "Print the events of a mount, or run a program for each arriving file.",
         discussion: """
@@ -19,20 +22,18 @@ enum EventsCommand {
             program, which is killed after five seconds.
             """,
         section: CommandSection.daily,
-        arguments: [ProgramConnection.mountpoint],
-        options: [
-            .value("exec", named: "PROGRAM", .file, "Run this program for every file that arrives."),
-            ProgramConnection.json, CommonOptions.mount,
-        ],
+        arguments: [CommonOptions.mountpoint],
+        options: [program, ProgramConnection.json, CommonOptions.mount],
         examples: [
             Example("chatfs events --exec ~/bin/print-it", "Run a script for each arriving file.")
         ],
         waitsForStop: true
     ) { invocation in
-        if let program = invocation["exec"] { try checkProgram(program) }
+        if let program = invocation[program] { try checkProgram(program) }
         let mounted = try await Mounted.chosen(by: invocation)
         let client = try await ProgramConnection.client(of: mounted)
-        let (stop, isForPrograms, program) = (invocation.stop, invocation.has("json"), invocation["exec"])
+        let (stop, program) = (invocation.stop, invocation[program])
+        let isForPrograms = invocation[ProgramConnection.json]
         // With a program, the command continues without a reader.
         let isEnded: @Sendable () -> Bool = {
             stop.isRequested || program == nil && Terminal.hasLostItsReader

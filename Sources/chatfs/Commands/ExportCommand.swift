@@ -7,6 +7,19 @@ import Posix
 
 /// `chatfs export`: writes all data into one encrypted file.
 enum ExportCommand {
+    private static let target = Argument(
+        "TARGET", .file, "The archive, or the folder. An existing file is not replaced.")
+    private static let chats = Option.list(
+        "chat", named: "NAME", .listed("chats"),
+        "Only this contact, group or chat, by its name or reference.")
+    private static let decrypted = Option.flag(
+        "decrypted", "Write decrypted files into a folder instead of an archive.")
+    private static let fetch = Option.flag("fetch", "With --decrypted: receive files that are not local.")
+    /// Options of ChatFS's own core.
+    private static let own: [any OptionDeclaration] = [
+        chats, decrypted, fetch, CommonOptions.profile, ArchivePassphrase.option,
+    ]
+
     static let command = Command(
         "export", "Export all data into an encrypted archive, or decrypted files into a folder.",
         discussion: """
@@ -28,17 +41,9 @@ enum ExportCommand {
             running program (ws://), which pauses and writes the archive.
             """,
         section: CommandSection.data,
-        arguments: [
-            Argument("TARGET", .file, "The archive, or the folder. An existing file is not replaced.")
-        ],
-        options: [
-            .value(
-                "chat", named: "NAME", .listed("chats"), repeats: true,
-                "Only this contact, group or chat, by its name or reference."),
-            .flag("decrypted", "Write decrypted files into a folder instead of an archive."),
-            .flag("fetch", "With --decrypted: receive files that are not local."),
-            ArchivePassphrase.option, CommonOptions.profile,
-        ] + CommonOptions.directory + OfficialArchive.options,
+        arguments: [target],
+        options: [chats, decrypted, fetch, ArchivePassphrase.option, CommonOptions.profile]
+            + CommonOptions.directory + CommonOptions.official,
         examples: [
             Example("chatfs export ~/chats.zip", "Export everything, sealed under a passphrase."),
             Example("chatfs export --chat Bob --profile alice bob.zip", "Export one chat."),
@@ -57,26 +62,25 @@ enum ExportCommand {
     }
 
     private static func run(_ invocation: Invocation, _ official: OfficialArchive?) async throws {
-        let destination = AbsolutePath.of(invocation.argument("TARGET"))
+        let destination = AbsolutePath.of(invocation[target])
         if let official {
-            try OfficialArchive.refuse(
-                ["chat", "decrypted", "fetch", "profile", "archive-passphrase-fd"], invocation)
+            try OfficialArchive.refuse(own, invocation)
             return try await official.write(to: destination)
         }
         let directory = try await invocation.dataDirectory()
-        let names = invocation.all("chat")
-        if invocation.has("decrypted") {
+        let names = invocation[chats]
+        if invocation[decrypted] {
             let (profile, chats) = try await ThreadPool.shared.run { () throws(ChatError) in
-                let profile = try directory.profile(named: invocation["profile"])
+                let profile = try directory.profile(named: invocation[CommonOptions.profile])
                 return (profile, try Self.chats(names, of: profile, in: directory))
             }
             return try await DecryptedExport(
                 directory: directory, profile: profile, chats: chats, path: destination,
                 isOfAllChats: names.isEmpty
-            ).run(fetches: invocation.has("fetch"))
+            ).run(fetches: invocation[fetch])
         }
-        if invocation.has("fetch") { throw UsageError("--fetch goes with --decrypted") }
-        if names.isEmpty, invocation["profile"] != nil {
+        if invocation[fetch] { throw UsageError("--fetch goes with --decrypted") }
+        if names.isEmpty, invocation[CommonOptions.profile] != nil {
             throw UsageError("--profile goes with --chat: an archive without it has all profiles")
         }
         try await archive(directory, names, to: destination, invocation)
@@ -88,7 +92,7 @@ enum ExportCommand {
         let missing = try await ThreadPool.shared.run {
             var selection: (profile: Profile, chats: [ChatReference])?
             if !names.isEmpty {
-                let profile = try directory.profile(named: invocation["profile"])
+                let profile = try directory.profile(named: invocation[CommonOptions.profile])
                 selection = (profile, try chats(names, of: profile, in: directory).map(\.reference))
             }
             // Before the prompt for the passphrase.

@@ -23,7 +23,7 @@ enum FileDeleteCommand {
         waitsForStop: true
     ) { invocation in
         if let access = try ProfileAccess(ifNamedBy: invocation) {
-            guard let file = Int64(invocation.argument(argument.name)) else {
+            guard let file = Int64(invocation[argument]) else {
                 throw UsageError("--profile and --core take the number that 'file send' printed")
             }
             _ = try await StandaloneClient(access: access, invocation: invocation)
@@ -31,7 +31,7 @@ enum FileDeleteCommand {
             return
         }
         let description = try await DescriptionArgument.description(from: invocation, argument: argument)
-        let link = try await link(beside: invocation.argument(argument.name))
+        let link = try await link(beside: invocation[argument])
         let client = CommandTransfer.client()
         try await CommandTransfer.stoppable(invocation, advice: "Some chunks may remain on the relays.") {
             try await FileDeletion.run(description, client: client)

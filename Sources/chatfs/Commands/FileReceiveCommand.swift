@@ -9,6 +9,13 @@ import XFTP
 
 /// `chatfs file receive`: receives a file from its relays.
 enum FileReceiveCommand {
+    private static let destination = Option(
+        "out", named: "PATH", .file,
+        "The destination: a folder, in which the file gets the name that its sender gave it, or the path of "
+            + "a new file. Default: the current folder.")
+    private static let acknowledge = Option.flag(
+        "acknowledge", "Acknowledge the file to the relays, which then delete it for this recipient.")
+
     static let command = Command(
         "receive", "Receive a file by its description or link.",
         discussion: """
@@ -23,16 +30,7 @@ enum FileReceiveCommand {
             mounted. --out then names the new file, and Ctrl-C leaves no partial file.
             """,
         arguments: [DescriptionArgument.argument],
-        options: [
-            .value(
-                "out", named: "PATH", .file,
-                "The destination: a folder, in which the file gets the name that its sender gave it, or the path of "
-                    + "a new file. Default: the current folder."),
-            .flag(
-                "acknowledge",
-                "Acknowledge the file to the relays, which then delete it for this recipient."),
-            InwardRelays.option,
-        ] + CommonOptions.access,
+        options: [destination, acknowledge, InwardRelays.option] + CommonOptions.access,
         examples: [
             Example("chatfs file receive rcv1.xftp", "Receive into the current folder."),
             Example(
@@ -45,7 +43,7 @@ enum FileReceiveCommand {
         if let access = try ProfileAccess(ifNamedBy: invocation) {
             return try await receive(description, access, invocation)
         }
-        let target = try await ThreadPool.shared.run { try Target(invocation["out"]) }
+        let target = try await ThreadPool.shared.run { try Target(invocation[destination]) }
         let inward = try InwardRelays(invocation).approving(description)
         let client = CommandTransfer.client(approving: inward)
         let path = try await CommandTransfer.stoppable(
@@ -57,7 +55,7 @@ enum FileReceiveCommand {
                 try PlainFileDestination(folder: target.folder, for: direct, naming: target.name)
             }
             try await receive(direct, client: client, to: destination)
-            if invocation.has("acknowledge") {
+            if invocation[acknowledge] {
                 try await FileDeletion.acknowledge(direct, client: client)
                 if description.redirect != nil {
                     try await FileDeletion.acknowledge(description, client: client)
@@ -73,7 +71,7 @@ enum FileReceiveCommand {
     private static func receive(
         _ description: FileDescription, _ access: ProfileAccess, _ invocation: Invocation
     ) async throws {
-        guard let path = invocation["out"], !invocation.has("acknowledge") else {
+        guard let path = invocation[destination], !invocation[acknowledge] else {
             throw UsageError(
                 "--profile and --core need --out, the path of a new file, and do not acknowledge")
         }

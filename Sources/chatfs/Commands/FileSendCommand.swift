@@ -9,6 +9,16 @@ import XFTP
 
 /// `chatfs file send`: uploads a file, writes its descriptions and prints its link.
 enum FileSendCommand {
+    private static let file = Argument("FILE", .file, "The file to send, at most 5 GiB.")
+    private static let relays = Option.list(
+        "relay", named: "ADDR", .text,
+        "An XFTP relay, xftp://FINGERPRINT[:PASSWORD]@HOST[:PORT]. Several relays share the chunks.")
+    private static let recipients = Option(
+        "recipients", named: "N", .integer(1...1000), default: 1,
+        "Number of descriptions. Each recipient has separate IDs and keys.")
+    private static let folder = Option(
+        "out", named: "DIR", .folder, "Folder for the descriptions; default FILE.xftp.")
+
     static let command = Command(
         "send", "Upload a file to relays and print its link.",
         discussion: """
@@ -23,17 +33,8 @@ enum FileSendCommand {
             mount if the profile is mounted. The command prints the link and a number for 'file delete', and the core \
             keeps the descriptions. Ctrl-C then cancels the upload and deletes its chunks.
             """,
-        arguments: [Argument("FILE", .file, "The file to send, at most 5 GiB.")],
-        options: [
-            .value(
-                "relay", named: "ADDR", .text, repeats: true,
-                "An XFTP relay, xftp://FINGERPRINT[:PASSWORD]@HOST[:PORT]. Several relays share the chunks."
-            ),
-            .value(
-                "recipients", named: "N", .integer(1...1000), default: "1",
-                "Number of descriptions. Each recipient has separate IDs and keys."),
-            .value("out", named: "DIR", .folder, "Folder for the descriptions; default FILE.xftp."),
-        ] + CommonOptions.access,
+        arguments: [file],
+        options: [relays, recipients, folder] + CommonOptions.access,
         examples: [
             Example("chatfs file send film.mp4 --relay xftp://…@relay.example", "Send and print a link."),
             Example("chatfs file send film.mp4 --profile alice", "Use the relays of alice."),
@@ -42,10 +43,9 @@ enum FileSendCommand {
     ) { invocation in
         if let access = try ProfileAccess(ifNamedBy: invocation) { return try await send(access, invocation) }
         let relays = try relays(from: invocation)
-        let path = invocation.argument("FILE")
-        let recipients = invocation.integer("recipients") ?? 1
+        let (path, recipients) = (invocation[file], invocation[recipients])
         let name = path.lastPathName ?? path
-        let folder = invocation["out"] ?? "\(name).xftp"
+        let folder = invocation[folder] ?? "\(name).xftp"
         let file = try await ThreadPool.shared.run { () throws(PathError) in
             try naming(path) {
                 guard let file = try OpenFile.regular(path) else {
@@ -94,12 +94,10 @@ enum FileSendCommand {
 
     /// Sends through the core of a profile.
     private static func send(_ access: ProfileAccess, _ invocation: Invocation) async throws {
-        guard invocation.all("relay").isEmpty, invocation["out"] == nil,
-            invocation.integer("recipients") ?? 1 == 1
-        else {
+        guard invocation[relays].isEmpty, invocation[folder] == nil, invocation[recipients] == 1 else {
             throw UsageError("--relay, --recipients and --out do not go with --profile or --core")
         }
-        let path = invocation.argument("FILE")
+        let path = invocation[file]
         let absolute = try await ThreadPool.shared.run { () throws(PathError) in
             try naming(path) { () throws(SystemError) in try GivenPath.ofFile(path) }
         }
@@ -131,7 +129,7 @@ enum FileSendCommand {
     }
 
     private static func relays(from invocation: Invocation) throws -> [RelayAddress] {
-        let texts = invocation.all("relay")
+        let texts = invocation[relays]
         guard !texts.isEmpty else {
             throw UsageError("no relay to send to: give one with --relay ('chatfs relay' runs one)")
         }

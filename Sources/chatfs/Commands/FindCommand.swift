@@ -5,6 +5,18 @@ import Posix
 
 /// `chatfs find`: prints paths of files by name, state and sender.
 enum FindCommand {
+    private static let pattern = Argument(
+        optional: "PATTERN", .text, "Pattern of the name; default all files.")
+    private static let folder = Option(
+        "in", named: "PATH", .folder, "The folder of a chat, or a mountpoint; by default the only mount.")
+    private static let sender = Option(
+        "from", named: "NAME", .text, "Only files or messages from this sender.")
+    private static let text = Option(
+        "text", named: "WORDS", .text, "Messages and captions with all of these words instead of files.")
+    private static let larger = Option("larger", named: "SIZE", .byteCount, "Only files of more bytes.")
+    private static let smaller = Option("smaller", named: "SIZE", .byteCount, "Only files of fewer bytes.")
+    private static let print0 = Option.flag("print0", "End each path with a NUL character, for xargs -0.")
+
     static let command = Command(
         "find", "Find files of a mount by name, state, sender or size, and messages by their words.",
         discussion: """
@@ -16,20 +28,10 @@ enum FindCommand {
             author. Chats of an official core have no texts to search.
             """,
         section: CommandSection.daily,
-        arguments: [Argument("PATTERN", .text, count: .optional, "Pattern of the name; default all files.")],
+        arguments: [pattern],
         options: [
-            .value(
-                "in", named: "PATH", .folder,
-                "The folder of a chat, or a mountpoint; by default the only mount."),
-            ProgramConnection.states,
-            .value("from", named: "NAME", .text, "Only files or messages from this sender."),
-            .value(
-                "text", named: "WORDS", .text,
-                "Messages and captions with all of these words instead of files."),
-            .value("larger", named: "SIZE", .byteCount, "Only files of more bytes."),
-            .value("smaller", named: "SIZE", .byteCount, "Only files of fewer bytes."),
-            .flag("print0", "End each path with a NUL character, for xargs -0."),
-            ProgramConnection.json, CommonOptions.mount,
+            folder, ProgramConnection.states, sender, text, larger, smaller, print0, ProgramConnection.json,
+            CommonOptions.mount,
         ],
         examples: [
             Example("chatfs find '*.pdf' --from Alice", "Find all PDF files from Alice."),
@@ -39,12 +41,12 @@ enum FindCommand {
         ]
     ) { invocation in
         let search = Search(invocation)
-        let (folder, isForPrograms) = (invocation["in"], invocation.has("json"))
-        let endsInNUL = invocation.has("print0")
-        let place = try await ProgramConnection.Place(folder, mount: invocation["mount"])
+        let (isForPrograms, endsInNUL) = (invocation[ProgramConnection.json], invocation[print0])
+        let place = try await ProgramConnection.Place(
+            invocation[folder], mount: invocation[CommonOptions.mount])
         let client = try await ProgramConnection.client(of: place.mounted)
-        if let text = invocation["text"] {
-            let texts = try TextSearch(text, from: sender(invocation))
+        if let text = invocation[text] {
+            let texts = try TextSearch(text, from: senderOfMessages(invocation))
             return try await ThreadPool.shared.run { () throws(any Error) in
                 let chats = try client.ask(ProgramRequest(.listChats)).chats ?? []
                 let folders = chats.map(\.folder)
@@ -64,15 +66,15 @@ enum FindCommand {
     }
 
     /// - Throws: `UsageError` for an option that is about files.
-    private static func sender(_ invocation: Invocation) throws(UsageError) -> String? {
-        let others = ["state", "larger", "smaller"].filter { !invocation.all($0).isEmpty }
-        if let first = others.first ?? (invocation.has("print0") ? "print0" : nil) {
-            throw UsageError("--\(first) applies to files, --text to messages")
+    private static func senderOfMessages(_ invocation: Invocation) throws(UsageError) -> String? {
+        let others: [any OptionDeclaration] = [ProgramConnection.states, larger, smaller, print0]
+        if let first = others.first(where: invocation.isGiven) {
+            throw UsageError("--\(first.name) applies to files, --text to messages")
         }
-        if invocation.optionalArgument("PATTERN") != nil {
+        if invocation[pattern] != nil {
             throw UsageError("PATTERN applies to files, --text to messages: give only one")
         }
-        return invocation["from"]
+        return invocation[sender]
     }
 
     /// The search criteria.
@@ -83,14 +85,14 @@ enum FindCommand {
         let range: ClosedRange<UInt64>
 
         init(_ invocation: Invocation) {
-            pattern = invocation.optionalArgument("PATTERN").map { text in
+            pattern = invocation[FindCommand.pattern].map { text in
                 text.contains(where: { "*?[".contains($0) }) ? text : "*\(text)*"
             }
-            let states = invocation.all("state")
+            let states = invocation[ProgramConnection.states].map(\.rawValue)
             self.states = states.isEmpty ? nil : states
-            sender = invocation["from"]
-            let lower = invocation.byteCount("larger").map { $0 == .max ? $0 : $0 + 1 } ?? 0
-            let upper = invocation.byteCount("smaller").map { $0 == 0 ? 0 : $0 - 1 } ?? .max
+            sender = invocation[FindCommand.sender]
+            let lower = invocation[larger].map { $0 == .max ? $0 : $0 + 1 } ?? 0
+            let upper = invocation[smaller].map { $0 == 0 ? 0 : $0 - 1 } ?? .max
             range = lower...max(lower, upper)
         }
 

@@ -13,6 +13,6 @@ enum HydrateCommand {
         examples: [Example("chatfs hydrate ~/Chats/Alice", "Receive all files from Alice.")]
     ) { invocation in
         try await CacheClient.ask(
-            .hydrate, invocation.allArguments("PATH"), verb: "Receiving", past: "received")
+            .hydrate, invocation[CacheClient.paths], verb: "Receiving", past: "received")
     }
 }

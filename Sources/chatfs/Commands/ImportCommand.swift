@@ -7,6 +7,10 @@ import Posix
 
 /// `chatfs import`: creates a data directory from an archive.
 enum ImportCommand {
+    private static let archive = Argument("ARCHIVE", .file, "The archive.")
+    private static let noEncryption = Option.flag(
+        "no-encryption", "Store the databases, with the keys of all files, unencrypted.")
+
     static let command = Command(
         "import", "Create a data directory from an archive.",
         discussion: """
@@ -22,11 +26,8 @@ enum ImportCommand {
             that is used in two places loses messages in both.
             """,
         section: CommandSection.data,
-        arguments: [Argument("ARCHIVE", .file, "The archive.")],
-        options: [
-            .flag("no-encryption", "Store the databases, with the keys of all files, unencrypted."),
-            ArchivePassphrase.option, CommonOptions.data,
-        ] + OfficialArchive.options,
+        arguments: [archive],
+        options: [noEncryption, ArchivePassphrase.option, CommonOptions.data] + CommonOptions.official,
         examples: [
             Example("chatfs import ~/chats.zip", "Import into the default data directory."),
             Example("chatfs import bob.zip --data ~/bob", "Read an archive beside your own data."),
@@ -41,13 +42,13 @@ enum ImportCommand {
     }
 
     private static func run(_ invocation: Invocation, _ official: OfficialArchive?) async throws {
-        let source = invocation.argument("ARCHIVE")
+        let source = invocation[archive]
         if let official {
-            try OfficialArchive.refuse(["no-encryption", "archive-passphrase-fd"], invocation)
+            try OfficialArchive.refuse([noEncryption, ArchivePassphrase.option], invocation)
             return try await official.read(from: source)
         }
-        let path = AbsolutePath.of(invocation["data"] ?? DataDirectory.defaultPath())
-        let isSealed = !invocation.has("no-encryption")
+        let path = invocation.dataPath
+        let isSealed = !invocation[noEncryption]
         let failures = try await ThreadPool.shared.run {
             let archive = try naming(source) { try OpenFile(source, flags: O_RDONLY) }
             let restoration = try Restoration(

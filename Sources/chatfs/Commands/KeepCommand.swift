@@ -26,7 +26,7 @@ enum KeepCommand {
                 options: [chat, json] + CommonOptions.access,
                 examples: [Example("chatfs keep show --chat Bob", "Print the rule for Bob.")]
             ) { invocation in
-                try await carryOut(KeepRequest(.show, chat: invocation["chat"]), invocation)
+                try await carryOut(KeepRequest(.show, chat: invocation[chat]), invocation)
             },
             Command(
                 "set", "Change the rules.",
@@ -34,9 +34,7 @@ enum KeepCommand {
                     Without --chat the rule applies to all chats without a rule of their own. Options that you do not \
                     give keep their value. A mount applies the change at once.
                     """,
-                options: [chat] + rules + [
-                    .flag("reset", "Reset the rule of the chat, or of all chats, to the default."), json,
-                ] + CommonOptions.access,
+                options: [chat] + KeepOptions.all + [reset, json] + CommonOptions.access,
                 examples: [
                     Example(
                         "chatfs keep set --what media --max-size 50mb", "Keep pictures and shorter videos."),
@@ -47,42 +45,16 @@ enum KeepCommand {
             ) { invocation in try await carryOut(try change(invocation), invocation) },
         ])
 
-    /// Options of a rule, also used by the configuration.
-    static let rules: [Option] = [
-        .value(
-            "what", named: "KINDS", .choice(KeepRule.Kinds.allCases.map(\.rawValue)),
-            "never (the default), media (pictures, videos, voice messages), all."),
-        .value("max-size", named: "SIZE", .byteCount, "Skip larger files; default 1gb."),
-        .value(
-            "min-free", named: "SIZE", .byteCount,
-            "Free space to leave on the disk of the data; default 1gb."),
-        .value(
-            "metered", named: "YES|NO", .choice(["yes", "no"]),
-            "Whether to use metered connections; default no."),
-        .value(
-            "when", named: "MOMENT", .choice(KeepRule.Moment.allCases.map(\.rawValue)),
-            "arrival (the default), or expiring: in the last 24 hours."),
-        .value(
-            "auto-receive", named: "YES|NO", .choice(["yes", "no"]),
-            "Whether to receive small pictures, videos and voice messages at arrival, as the SimpleX "
-                + "apps do; default yes."),
-    ]
-
+    private static let reset = Option.flag(
+        "reset", "Reset the rule of the chat, or of all chats, to the default.")
     private static let json = Option.flag("json", "Print the rules as JSON, one per line.")
-
-    private static let chat = Option.value(
+    private static let chat = Option(
         "chat", named: "CHAT", .listed("chats"), "A contact, group or chat, by its name or reference.")
 
     private static func change(_ invocation: Invocation) throws(UsageError) -> KeepRequest {
-        var request = KeepRequest(.set, chat: invocation["chat"])
-        request.what = invocation["what"]
-        request.largest = invocation.byteCount("max-size")
-        request.minimumFree = invocation.byteCount("min-free")
-        request.metered = invocation["metered"].map { $0 == "yes" }
-        request.when = invocation["when"]
-        request.autoReceive = invocation["auto-receive"].map { $0 == "yes" }
-        let isEmpty = request == KeepRequest(.set, chat: invocation["chat"])
-        if invocation.has("reset") {
+        var request = KeepOptions.change(in: invocation[chat], to: invocation.given)
+        let isEmpty = request == KeepRequest(.set, chat: invocation[chat])
+        if invocation[reset] {
             guard isEmpty else { throw UsageError("--reset goes alone, or with --chat") }
             request.keep = .reset
         } else if isEmpty {
@@ -100,7 +72,7 @@ enum KeepCommand {
     private static func carryOut(_ request: KeepRequest, _ invocation: Invocation) async throws {
         for rule in try await rules(request, ProfileAccess(invocation)) {
             Terminal.print(
-                invocation.has("json")
+                invocation[json]
                     ? try JSONLine.encoded(rule) : PrintableText.escaping(line(rule)))
         }
     }

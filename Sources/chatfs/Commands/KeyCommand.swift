@@ -30,23 +30,24 @@ enum KeyCommand {
         section: CommandSection.chats,
         subcommands: [status, set, change, test, remember, forget, recovery])
 
-    private static let relayFolder = Option.value(
-        "relay-dir", named: "DIR", .folder, "Use the relay in this folder instead of the data directory.")
-
-    private static let newPassphrase = Option.value(
+    private static let newPassphrase = Option(
         "new-passphrase-fd", named: "N", .text,
         "Read the new passphrase from this file descriptor instead of asking for it twice.")
 
-    private static let common = [relayFolder] + CommonOptions.directory
+    private static let json = Option.flag("json", "For programs.")
 
-    private static let official = [CommonOptions.core, CommonOptions.database, CommonOptions.passphrase]
+    private static let common: [any OptionDeclaration] = [KeyTarget.relayFolder] + CommonOptions.directory
+
+    private static let official: [any OptionDeclaration] = [
+        CommonOptions.core, CommonOptions.database, CommonOptions.databasePassphrase,
+    ]
 
     private static let status = Command(
         "status", "Show whether the data is encrypted, and the ways to unlock it.",
-        options: [.flag("json", "For programs."), relayFolder, CommonOptions.data] + official,
+        options: [json, KeyTarget.relayFolder, CommonOptions.data] + official,
         examples: [Example("chatfs key status", "List the ways to unlock and their dates.")]
     ) { invocation in
-        let isForPrograms = invocation.has("json")
+        let isForPrograms = invocation[json]
         if let official = try OfficialKey(invocation) {
             return try await official.status(isForPrograms: isForPrograms)
         }
@@ -98,11 +99,7 @@ enum KeyCommand {
         "change", "Replace the passphrase.",
         discussion:
             "Asks for the old passphrase, unless you give another way to unlock, such as the recovery code.",
-        options: [
-            newPassphrase,
-            .flag(
-                "forgotten", "Ask for the recovery code on the terminal instead of the old passphrase."),
-        ] + common + official,
+        options: [newPassphrase, OfficialKey.forgotten] + common + official,
         examples: [
             Example("chatfs key change", "Ask for the old passphrase, and twice for the new one."),
             Example("chatfs key change --forgotten", "Ask for the recovery code instead."),
@@ -115,7 +112,7 @@ enum KeyCommand {
         // The user must prove knowledge of the passphrase.
         target.ways.keyring = nil
         target.ways.credentials = nil
-        if invocation.has("forgotten") {
+        if invocation[OfficialKey.forgotten] {
             target.ways.named = try await recoveryCode(beside: target.ways.named)
         }
         let (folder, ways) = (target.folder, target.ways)
@@ -156,7 +153,7 @@ enum KeyCommand {
 
     private static let forget = Command(
         "forget", "Remove the key from the desktop keyring.",
-        options: [relayFolder, CommonOptions.data],
+        options: [KeyTarget.relayFolder, CommonOptions.data],
         examples: [Example("chatfs key forget", "Ask for the passphrase from now on.")]
     ) { invocation in
         let folder = try KeyTarget.folder(invocation)
@@ -203,9 +200,7 @@ enum KeyCommand {
     }
 
     private static func newPassphrase(from invocation: Invocation) throws -> UnlockingSecret? {
-        try invocation["new-passphrase-fd"].map {
-            try Ways.secret($0, option: "new-passphrase-fd")
-        }
+        try Ways.secret(invocation, newPassphrase, UnlockingSecret.passphrase(from:))
     }
 
     /// Returns the given passphrase, or prompts for it.
@@ -215,44 +210,5 @@ enum KeyCommand {
             throw UsageError("there is no terminal to ask for the new passphrase: give --new-passphrase-fd")
         }
         return .passphrase(try KeyedFolder.newPassphrase { Question.passphrase($0) })
-    }
-}
-
-/// The data directory of a `chatfs key` command.
-struct KeyTarget: Sendable {
-    let folder: KeyedFolder
-    let encryption: FolderEncryption
-    var ways: Ways
-
-    init(_ invocation: Invocation) throws {
-        folder = try Self.folder(invocation)
-        ways = try Ways(invocation)
-        let isRelay = invocation["relay-dir"] != nil
-        encryption = FolderEncryption(folder, lockFile: isRelay ? Relay.lockFile : DataDirectory.useFile)
-    }
-
-    static func folder(_ invocation: Invocation) throws -> KeyedFolder {
-        if let relay = invocation["relay-dir"] {
-            return KeyedFolder(path: AbsolutePath.of(relay), database: Relay.recordsFile)
-        }
-        let path = AbsolutePath.of(invocation["data"] ?? DataDirectory.defaultPath())
-        try DataDirectory.requireParts(path)
-        return KeyedFolder(path: path, database: DataDirectory.databaseFile)
-    }
-
-    /// Unlocks the directory and opens its first database. Blocks.
-    func result() -> OpeningResult {
-        do {
-            switch try folder.condition {
-            case .new: throw DataDirectory.noProfile
-            case .plain: return .ok(unlockedBy: nil)
-            case .encrypted: break
-            }
-            let (key, kind) = try folder.unlockedWay(with: ways)
-            try folder.probe(with: key)
-            return .ok(unlockedBy: kind)
-        } catch {
-            return OpeningResult(error)
-        }
     }
 }

@@ -5,6 +5,15 @@ import Posix
 
 /// `chatfs link add`: creates a placeholder for a link's file.
 enum LinkAddCommand {
+    private static let link = Argument(
+        "LINK", .text,
+        "The link, or - to read it from standard input, which keeps it out of the list of processes.")
+    private static let name = Option("name", named: "NAME", .text, "Replaces the sender's name of the file.")
+    private static let approve = Option.flag(
+        "approve",
+        "Approve the relays of this link, which see your network address. Relays inside "
+            + "your own network need 'chatfs approve'.")
+
     static let command = Command(
         "add", "Add the file of a link to the folder Links; reading it there receives it.",
         discussion: """
@@ -15,26 +24,15 @@ enum LinkAddCommand {
 
             Prints the name of the file. Adding a link again changes nothing.
             """,
-        arguments: [
-            Argument(
-                "LINK", .text,
-                "The link, or - to read it from standard input, which keeps it out of the list of processes.")
-        ],
-        options: [
-            .value("name", named: "NAME", .text, "Replaces the sender's name of the file."),
-            .flag(
-                "approve",
-                "Approve the relays of this link, which see your network address. Relays inside "
-                    + "your own network need 'chatfs approve'."),
-        ] + CommonOptions.access,
+        arguments: [link], options: [name, approve] + CommonOptions.access,
         examples: [
             Example("chatfs link add - < link.txt", "Keep the link out of the list of processes."),
             Example("chatfs link add 'https://relay.example/#…' --approve", "Also approve its relay."),
         ]
     ) { invocation in
-        let link = try await DescriptionArgument.link(from: invocation)
+        let link = try await DescriptionArgument.link(givenAs: invocation[link])
         let request = LinkRequest(
-            .add, link: link, name: invocation["name"], approves: invocation.has("approve"))
+            .add, link: link, name: invocation[name], approves: invocation[approve])
         for added in try await LinkClient.carryOut(request, invocation) {
             Terminal.print(PrintableText.escaping(added.name))
         }

@@ -6,6 +6,9 @@ import Posix
 
 /// `chatfs link copy`: prints the link of a file or copies it to the clipboard.
 enum LinkCopyCommand {
+    private static let clipboard = Option.flag(
+        "clipboard", "Copy the link to the clipboard instead of printing it.")
+
     static let command = Command(
         "copy", "Print the link of a file in the folder Links, or copy it to the clipboard.",
         discussion: """
@@ -13,14 +16,13 @@ enum LinkCopyCommand {
             and passes the link through its standard input, so that no list of processes shows it.
             """,
         arguments: [LinkClient.entry],
-        options: [.flag("clipboard", "Copy the link to the clipboard instead of printing it.")]
-            + CommonOptions.access,
+        options: [clipboard] + CommonOptions.access,
         examples: [
             Example("chatfs link copy ~/Chats/Links/film.mp4 --clipboard", "Copy the link for pasting.")
         ]
     ) { invocation in
-        let link = try await link(of: invocation.argument(LinkClient.entry.name), invocation)
-        if invocation.has("clipboard") { try await Clipboard.copy(link) } else { Terminal.print(link) }
+        let link = try await link(of: invocation[LinkClient.entry], invocation)
+        if invocation[clipboard] { try await Clipboard.copy(link) } else { Terminal.print(link) }
     }
 
     private static func link(of entry: String, _ invocation: Invocation) async throws -> String {

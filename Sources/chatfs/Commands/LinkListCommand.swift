@@ -9,7 +9,7 @@ enum LinkListCommand {
         options: [ProgramConnection.json] + CommonOptions.access,
         examples: [Example("chatfs link list", "Print names, sizes and expiry dates.")]
     ) { invocation in
-        let isForPrograms = invocation.has("json")
+        let isForPrograms = invocation[ProgramConnection.json]
         let now = SystemWallClock().now()
         for link in try await LinkClient.carryOut(LinkRequest(.list), invocation) {
             Terminal.print(isForPrograms ? try ProgramConnection.json(link) : line(link, at: now))

@@ -6,6 +6,9 @@ import Posix
 
 /// `chatfs link remove`: deletes an upload, or forgets an added link.
 enum LinkRemoveCommand {
+    private static let entries = Argument(
+        LinkClient.entry.name, .file, count: .oneOrMore, LinkClient.entry.help)
+
     static let command = Command(
         "remove", "Remove files from the folder Links.",
         discussion: """
@@ -13,13 +16,10 @@ enum LinkRemoveCommand {
             an added link, the link and the received file are deleted here only. Removing the file in the mounted \
             folder does the same.
             """,
-        arguments: [
-            Argument(LinkClient.entry.name, .file, count: .oneOrMore, LinkClient.entry.help)
-        ],
-        options: CommonOptions.access,
+        arguments: [entries], options: CommonOptions.access,
         examples: [Example("chatfs link remove ~/Chats/Links/film.mp4", "Delete the upload and its link.")]
     ) { invocation in
-        for entry in invocation.allArguments(LinkClient.entry.name) {
+        for entry in invocation[entries] {
             if entry.utf8.contains(UInt8(ascii: "/")) {
                 try await ThreadPool.shared.run { () throws(any Error) in
                     try naming(entry) {

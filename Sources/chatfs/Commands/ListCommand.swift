@@ -5,6 +5,12 @@ import Posix
 
 /// `chatfs ls`: lists files with their states.
 enum ListCommand {
+    private static let path = Argument(
+        optional: "PATH", .file,
+        "A file, the folder of a chat, or a mountpoint; not needed if there is only one mount.")
+    private static let hash = Option.flag(
+        "hash", "Print the SHA-256 of each local file; the first time this reads the whole file.")
+
     static let command = Command(
         "ls", "List files of a mount with their states.",
         discussion: """
@@ -12,23 +18,16 @@ enum ListCommand {
             can select by state.
             """,
         section: CommandSection.daily,
-        arguments: [
-            Argument(
-                "PATH", .file, count: .optional,
-                "A file, the folder of a chat, or a mountpoint; not needed if there is only one mount.")
-        ],
-        options: [
-            ProgramConnection.states, ProgramConnection.json, CommonOptions.mount,
-            .flag("hash", "Print the SHA-256 of each local file; the first time this reads the whole file."),
-        ],
+        arguments: [path],
+        options: [ProgramConnection.states, ProgramConnection.json, CommonOptions.mount, hash],
         examples: [
             Example("chatfs ls ~/Chats/Alice", "List the files of one chat."),
             Example("chatfs ls --state failed --state unsure", "List failed transfers."),
         ]
     ) { invocation in
-        let (path, isForPrograms) = (invocation.optionalArgument("PATH"), invocation.has("json"))
-        let (states, isHashing) = (invocation.all("state"), invocation.has("hash"))
-        let place = try await ProgramConnection.Place(path, mount: invocation["mount"])
+        let (path, isForPrograms) = (invocation[path], invocation[ProgramConnection.json])
+        let (states, isHashing) = (invocation[ProgramConnection.states].map(\.rawValue), invocation[hash])
+        let place = try await ProgramConnection.Place(path, mount: invocation[CommonOptions.mount])
         let client = try await ProgramConnection.client(of: place.mounted)
         try await ThreadPool.shared.run { () throws(any Error) in
             do {

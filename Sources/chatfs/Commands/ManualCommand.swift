@@ -9,7 +9,7 @@ enum ManualCommand {
         "manual", "Print the manual page in the format of man(1).", section: CommandSection.other,
         options: [folder], examples: [Example("chatfs manual | man -l -", "Read the manual.")]
     ) { invocation in
-        guard let path = invocation["folder"] else {
+        guard let path = invocation[folder] else {
             let page = ManualPage.text(
                 for: invocation.program, version: Release.version, files: ManualTexts.files,
                 environment: ManualTexts.environment)
@@ -23,7 +23,7 @@ enum ManualCommand {
         }
     }
 
-    private static let folder = Option.value(
+    private static let folder = Option(
         "folder", named: "DIR", .folder,
         "Write an overview and a page for each command into this folder, for packages.")
 

@@ -1,9 +1,5 @@
 import CommandLineKit
-import EmbeddedCore
-import FileSystem
 import Fuse
-import Hydration
-import Notifications
 import Posix
 import Unlocking
 
@@ -20,102 +16,7 @@ enum MountCommand {
             again.
             """,
         section: CommandSection.daily,
-        arguments: [
-            Argument(
-                "MOUNTPOINT", .folder, count: .optional,
-                "An empty folder, created if it is missing, or the name of a mount of the configuration. Not needed if "
-                    + "the configuration has only one mount.")
-        ],
-        options: [
-            CommonOptions.profile,
-            .value(
-                "cache-dir", named: "DIR", .folder,
-                "Folder for decrypted blocks; default ${XDG_CACHE_HOME:-~/.cache}/chatfs."),
-            .value(
-                "cache", named: "MODE", .choice(CacheMode.allCases.map(\.rawValue)),
-                default: CacheMode.sealed.rawValue,
-                "How to store them: sealed with a key that exists only in memory, plain, or only in memory."),
-            .value(
-                "cache-size", named: "LIMIT", .byteCount,
-                "Maximum size of the cache. The least recently used files are evicted first, open and pinned files never. "
-                    + "Default: no limit, and 64 MiB with --cache memory."),
-            .value(
-                "cache-min-free", named: "BYTES", .byteCount, default: "256mb",
-                "Free space to leave on the disk of the cache; blocks that do not fit stay in memory for a short time."
-            ),
-            .flag(
-                "no-finish",
-                "Do not complete files that were only partly read. By default, reading more than the first chunk "
-                    + "downloads the rest."),
-            CommonOptions.relay,
-            CommonOptions.core, CommonOptions.database, CommonOptions.filesFolder, CommonOptions.passphrase,
-            PhoneOptions.listen, PhoneOptions.host, PhoneOptions.versions, PhoneOptions.policy,
-            PhoneOptions.receiveLimit,
-            .value(
-                "socks-proxy", named: "HOST:PORT", .text,
-                "With --core: fetch chunks through this SOCKS5 proxy."),
-            .value(
-                "mark-read", named: "WHEN", .choice(MountSettings.MarkRead.allCases.map(\.rawValue)),
-                "With --core: on-open marks the message of an opened file as read, which starts the timer of a "
-                    + "disappearing message; or never. Default: on-open, with a phone never."),
-            .value(
-                "relay-policy", named: "POLICY", .choice(RelayApprovalPolicy.allCases.map(\.rawValue)),
-                "For files on relays that you did not configure: ask (not received), always, never. Default: the last "
-                    + "setting, initially ask."),
-            .value(
-                "quiet-time", named: "TIME", .duration, default: "1s",
-                "Delay after a file is closed before it is sent."),
-            .value(
-                "delete", named: "WHAT", .choice(DeletionPolicy.allCases.map(\.rawValue)),
-                default: DeletionPolicy.refused.rawValue,
-                "Effect of rm on a message: refused, for this user, for all (own, last 24 hours)."),
-            MessagePreparation.option,
-            .value(
-                "previews", named: "WHERE", .choice(PreviewMode.allCases.map(\.rawValue)),
-                default: PreviewMode.message.rawValue,
-                "Source of file managers' pictures of files that are not local: the message, the downloaded file, or none."
-            ),
-            .value(
-                "folders", named: "WHAT", .choice(FolderPolicy.allCases.map(\.rawValue)),
-                default: FolderPolicy.archive.rawValue,
-                "How to treat a folder that is copied into a chat: refuse it before its first file, or send it as one "
-                    + "archive (a ZIP) after five times the quiet time without a change in it."),
-            .value(
-                "refuse", named: "PROGRAM", .text, repeats: true,
-                "A program that may not start downloads, beside thumbnailers, indexers, scanners and backup programs: a "
-                    + "name, a path, or NAME:WORD of its command line; * stands for any characters."),
-            .value(
-                "allow", named: "PROGRAM", .text, repeats: true,
-                "A program that may start downloads all the same. The longest of several matching patterns decides."
-            ),
-            .value(
-                "resumes", named: "PROGRAM", .text, repeats: true,
-                "A program that may reopen and continue a file that it has closed, beside wget, curl, rsync and others: "
-                    + "the file is sent after the program has ended, or after 900 times the quiet time without a write."
-            ),
-            .value(
-                "notifications", named: "WHEN", .choice(NotificationMode.allCases.map(\.rawValue)),
-                default: NotificationMode.instant.rawValue,
-                "When to notify of arrivals, pending actions and failed files: at once, every 20 minutes, or never."
-            ),
-            .value(
-                "notification-previews", named: "WHAT", .choice(NotificationPreview.allCases.map(\.rawValue)),
-                default: NotificationPreview.message.rawValue,
-                "Content of notifications: names of files and their captions, only the chat, or neither."),
-            .value(
-                "silence", named: "KIND", .choice(NotificationSubject.allCases.map(\.rawValue)),
-                repeats: true,
-                "A kind of notification to hide; arrivals still count as unread."),
-            .value(
-                "save", named: "NAME", .text,
-                "Add this mount and the options given here to the configuration; 'chatfs mount NAME' repeats them."
-            ),
-            .value(
-                "metrics", named: "FILE", .file,
-                "Write counters and latencies to this file every 10 seconds, in OpenMetrics text format."),
-            .flag("background", "Return when the folder is ready, and keep it mounted."),
-            CommonOptions.noEncryption,
-        ] + CommonOptions.directory,
+        arguments: [mountpoint], options: MountOptions.all,
         examples: [
             Example("chatfs mount ~/Chats", "Mount the only profile."),
             Example(
@@ -131,8 +32,13 @@ enum MountCommand {
         ],
         waitsForStop: true
     ) { invocation in
-        try begin(invocation) { try MountSettings.configured(invocation) }
+        try begin(invocation) { try MountSettings.configured(invocation, mountpoint: invocation[mountpoint]) }
     }
+
+    private static let mountpoint = Argument(
+        optional: "MOUNTPOINT", .folder,
+        "An empty folder, created if it is missing, or the name of a mount of the configuration. Not needed if "
+            + "the configuration has only one mount.")
 
     /// Returns the run that mounts with these settings, for commands of `Command.beginningAlone`.
     static func begin(
@@ -142,16 +48,16 @@ enum MountCommand {
         ProcessHardening.allowManyOpenFiles()
         Allocator.limitArenas()
         var chosen = try make()
-        if let name = invocation.value(of: "save") {
+        if let name = invocation.ifTaken(MountOptions.save) {
             try SavedMount(name, invocation, at: chosen.mountpoint).add()
             chosen.configuredName = name
         }
         // The owner can always read.
         chosen.entryPermissions = UInt16(0o666 & ~mask) | 0o600
-        if invocation.has("background") { chosen.directory = try chosen.directory.askedBeforehand() }
+        if invocation[MountOptions.background] { chosen.directory = try chosen.directory.askedBeforehand() }
         let settings = chosen
         // Must come first: the child has only the forking thread.
-        let background = invocation.has("background") ? try Background.start() : nil
+        let background = invocation[MountOptions.background] ? try Background.start() : nil
         let isConfined = ProcessHardening.confineDaemon()
         return { invocation in
             if !isConfined { Log("mount").notice("process not confined by the kernel") }
@@ -175,7 +81,7 @@ enum MountCommand {
             } else {
                 Terminal.print("\(mount.profileName) is mounted at \(mount.mountpoint)")
             }
-            guard !invocation.has("background"), let service = ServiceSocket.ofEnvironment() else {
+            guard !invocation[MountOptions.background], let service = ServiceSocket.ofEnvironment() else {
                 return await mount.serve(until: invocation.stop)
             }
             let report = ServiceReport(service)

@@ -10,6 +10,9 @@ import Posix
 
 /// `chatfs mute`: mutes the notifications of chats.
 enum MuteCommand {
+    private static let chat = Argument(
+        optional: "CHAT", .listed("chats"), "Name of a contact or group, or its reference.")
+
     static let command = Command(
         "mute", "Turn off desktop notifications for a chat.",
         discussion: """
@@ -17,19 +20,16 @@ enum MuteCommand {
             files are still shown. Without CHAT it prints the muted chats.
             """,
         section: CommandSection.chats,
-        arguments: [
-            Argument(
-                "CHAT", .listed("chats"), count: .optional, "Name of a contact or group, or its reference.")
-        ],
+        arguments: [chat],
         options: [ProgramConnection.json] + CommonOptions.access,
         examples: [Example("chatfs mute 'Book club'", "Mute this group.")]
     ) { invocation in
         let chats = try await MutableChats.of(invocation)
-        guard let name = invocation.optionalArgument("CHAT") else {
+        guard let name = invocation[chat] else {
             let muted = try await ThreadPool.shared.run { () throws(SystemError) in try chats.muted.all() }
             for chat in chats.named.all where muted.contains(chat.reference) {
                 Terminal.print(
-                    invocation.has("json")
+                    invocation[ProgramConnection.json]
                         ? JSONLine.object([("chat", "\(chat.reference)"), ("name", chat.name)])
                         : PrintableText.escaping(chat.name))
             }
@@ -42,17 +42,18 @@ enum MuteCommand {
 
 /// `chatfs unmute`: the inverse of mute.
 enum UnmuteCommand {
+    private static let chat = Argument(
+        "CHAT", .listed("chats"), "Name of a contact or group, or its reference.")
+
     static let command = Command(
         "unmute", "Turn desktop notifications for a chat back on.",
         section: CommandSection.chats,
-        arguments: [
-            Argument("CHAT", .listed("chats"), "Name of a contact or group, or its reference.")
-        ],
+        arguments: [chat],
         options: CommonOptions.access,
         examples: [Example("chatfs unmute 'Book club'", "Show notifications of this group again.")]
     ) { invocation in
         let chats = try await MutableChats.of(invocation)
-        let chat = try chats.named.chat(invocation.argument("CHAT"))
+        let chat = try chats.named.chat(invocation[chat])
         try await ThreadPool.shared.run { () throws(SystemError) in try chats.muted.unmute(chat.reference) }
     }
 }
@@ -67,7 +68,7 @@ private struct MutableChats: Sendable {
         guard let official = access.settings.official else {
             // The data directory suffices without a core.
             let directory = try await access.settings.openDirectory()
-            let name = invocation["profile"]
+            let name = invocation[CommonOptions.profile]
             return try await ThreadPool.shared.run { () throws(any Error) in
                 let profile = try directory.profile(named: name)
                 return MutableChats(

@@ -6,6 +6,21 @@ import Posix
 
 /// `chatfs network`: network settings of a profile.
 enum NetworkCommand {
+    private static let proxy = Option(
+        "socks-proxy", named: "HOST:PORT", .text,
+        "Connect to all servers and relays through this SOCKS5 proxy; 'off': directly.")
+    private static let routing = Option(
+        "private-routing", named: "WHEN", .choice(NetworkChoice.Routing.self),
+        "For which servers of others to forward: never (the default), unknown (not among yours), always.")
+    private static let fallback = Option(
+        "routing-fallback", named: "WHEN", .choice(NetworkChoice.Fallback.self),
+        "When to connect directly if none of your servers forwards: never, protected (only with a "
+            + "proxy; the default), always.")
+    private static let receipts = Option(
+        "receipts", named: "ON|OFF", .either("on", "off"),
+        "Whether to send delivery receipts to contacts; initially on.")
+    private static let json = Option.flag("json", "Print it as JSON.")
+
     static let command = Command(
         "network", "Choose how a profile reaches the network: proxy, private routing, receipts.",
         section: CommandSection.chats, subcommands: [show, set])
@@ -17,7 +32,7 @@ enum NetworkCommand {
         let choice = try await invocation.withProfile { directory, profile throws(ChatError) in
             try directory.networkChoice(of: profile)
         }
-        print(choice, asJSON: invocation.has("json"))
+        print(choice, asJSON: invocation[json])
     }
 
     private static let set = Command(
@@ -33,21 +48,7 @@ enum NetworkCommand {
             your address, and your server cannot read the messages.
             """,
         options: [
-            .value(
-                "socks-proxy", named: "HOST:PORT", .text,
-                "Connect to all servers and relays through this SOCKS5 proxy; 'off': directly."),
-            .value(
-                "private-routing", named: "WHEN", .choice(NetworkChoice.Routing.allCases.map(\.rawValue)),
-                "For which servers of others to forward: never (the default), unknown (not among yours), always."
-            ),
-            .value(
-                "routing-fallback", named: "WHEN", .choice(NetworkChoice.Fallback.allCases.map(\.rawValue)),
-                "When to connect directly if none of your servers forwards: never, protected (only with a "
-                    + "proxy; the default), always."),
-            .value(
-                "receipts", named: "ON|OFF", .choice(["on", "off"]),
-                "Whether to send delivery receipts to contacts; initially on."),
-            CommonOptions.profile, CommonOptions.mount, json,
+            proxy, routing, fallback, receipts, CommonOptions.profile, CommonOptions.mount, json,
         ] + CommonOptions.directory,
         examples: [
             Example("chatfs network set --socks-proxy 127.0.0.1:9050", "Use Tor."),
@@ -61,10 +62,8 @@ enum NetworkCommand {
             try directory.setNetworkChoice(choice, of: profile)
             return choice
         }
-        print(choice, asJSON: invocation.has("json"))
+        print(choice, asJSON: invocation[json])
     }
-
-    private static let json = Option.flag("json", "Print it as JSON.")
 
     /// The settings given on the command line.
     private struct Change: Sendable {
@@ -75,7 +74,7 @@ enum NetworkCommand {
         var sendsReceipts: Bool?
 
         init(_ invocation: Invocation) throws(UsageError) {
-            if let text = invocation["socks-proxy"] {
+            if let text = invocation[NetworkCommand.proxy] {
                 if text == "off" {
                     proxy = .some(nil)
                 } else if let endpoint = Endpoint(text), endpoint.port > 0 {
@@ -84,9 +83,9 @@ enum NetworkCommand {
                     throw UsageError("--socks-proxy takes HOST:PORT, for example 127.0.0.1:9050, or off")
                 }
             }
-            routing = invocation["private-routing"].flatMap { NetworkChoice.Routing(rawValue: $0) }
-            fallback = invocation["routing-fallback"].flatMap { NetworkChoice.Fallback(rawValue: $0) }
-            sendsReceipts = invocation["receipts"].map { $0 == "on" }
+            routing = invocation[NetworkCommand.routing]
+            fallback = invocation[NetworkCommand.fallback]
+            sendsReceipts = invocation[receipts]
             guard proxy == nil, routing == nil, fallback == nil, sendsReceipts == nil else { return }
             throw UsageError(
                 "nothing to change: give --socks-proxy, --private-routing, --routing-fallback or --receipts")

@@ -9,21 +9,22 @@ import Unlocking
 
 /// `chatfs key` with an official core: the passphrase of its databases.
 struct OfficialKey: Sendable {
+    static let forgotten = Option.flag(
+        "forgotten", "Ask for the recovery code on the terminal instead of the old passphrase.")
+
     private let choice: OfficialCoreChoice
     private let database: DatabaseFiles
 
     /// Returns nil without `--core`.
     init?(_ invocation: Invocation) throws {
-        guard
-            let choice = try OfficialCoreChoice(
-                core: invocation["core"], database: invocation["database"],
-                passphraseDescriptor: invocation["database-passphrase-fd"])
-        else { return nil }
-        let others = ["relay-dir", "data", "passphrase-fd", "key-fd", "recovery-code-fd"]
+        guard let choice = try OfficialCoreChoice(invocation) else { return nil }
+        let others: [any OptionDeclaration] =
+            [KeyTarget.relayFolder, CommonOptions.data] + CommonOptions.unlocking
         if let other = others.first(where: invocation.isGiven) {
-            throw UsageError("--\(other) applies to ChatFS's own data, --core to the database of SimpleX")
+            throw UsageError(
+                "--\(other.name) applies to ChatFS's own data, --core to the database of SimpleX")
         }
-        if invocation.isGiven("forgotten") {
+        if invocation.isGiven(Self.forgotten) {
             throw UsageError(
                 "the database of SimpleX has no recovery code: without its passphrase it is lost")
         }

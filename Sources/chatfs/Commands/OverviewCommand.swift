@@ -14,7 +14,7 @@ enum OverviewCommand {
         section: CommandSection.daily, options: [CommonOptions.data],
         examples: [Example("chatfs", "Show mounts and next steps.")]
     ) { invocation in
-        let path = AbsolutePath.of(invocation["data"] ?? DataDirectory.defaultPath())
+        let path = invocation.dataPath
         var mounts: [Overview.Mount] = []
         for mounted in try await ThreadPool.shared.run({ () throws(DesktopError) in try Mounted.all() }) {
             switch await mounted.answer() {

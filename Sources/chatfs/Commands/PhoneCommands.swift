@@ -21,10 +21,12 @@ enum PhoneCommands {
         subcommands: [mount, list, rename, forget, PhoneSaving.command], unnamed: "mount")
 
     /// Options of `chatfs mount` for other cores.
-    private static let others: Set<String> = [
-        "profile", "relay", "core", "database", "files-folder", "database-passphrase-fd", "socks-proxy",
-        "relay-policy",
-    ]
+    private static let others: [any OptionDeclaration] =
+        CommonOptions.official + [
+            CommonOptions.profile, CommonOptions.relay, MountOptions.proxy, MountOptions.relayPolicy,
+        ]
+    private static let mountpoint = Argument(
+        "MOUNTPOINT", .folder, "An empty folder, created if it is missing.")
 
     private static let mount = Command.beginningAlone(
         "mount", "Show the chats of your phone as folders.",
@@ -33,11 +35,9 @@ enum PhoneCommands {
             SIGHUP. The first time it shows a link, and a code of digits to compare with the phone. Without further \
             options the mount marks no message on the phone as read and deletes none.
             """,
-        arguments: [
-            Argument("MOUNTPOINT", .folder, "An empty folder, created if it is missing.")
-        ],
+        arguments: [mountpoint],
         options: [PhoneOptions.phone] + LinkDisplay.options
-            + MountCommand.command.options.filter { !others.contains($0.name) },
+            + MountOptions.all.filter { option in !others.contains { $0.name == option.name } },
         examples: [
             Example("chatfs phone ~/Phone", "Mount the only phone, or pair the first one."),
             Example(
@@ -49,10 +49,9 @@ enum PhoneCommands {
         waitsForStop: true
     ) { invocation in
         try MountCommand.begin(invocation) {
-            let named = invocation["name"].map { "phone:" + $0 } ?? "phone"
             var settings = try MountSettings.configured(
-                invocation, options: MountCommand.command.options,
-                phone: OfficialCoreChoice(core: named, database: nil))
+                invocation, mountpoint: invocation[mountpoint], phone: OfficialCoreChoice(phoneOf: invocation)
+            )
             settings.phoneDisplay = try LinkDisplay(invocation)
             return settings
         }
@@ -61,13 +60,13 @@ enum PhoneCommands {
     private static let list = Command(
         "list", "Print the known phones, one per line.",
         discussion: "Each line has the name here, the phone's own name, and the time of the last connection.",
-        options: [.flag("json", "For programs: one JSON object per line.")] + CommonOptions.directory,
+        options: [ProgramConnection.json] + CommonOptions.directory,
         examples: [Example("chatfs phone list", "Print names for --name and --core phone:NAME.")]
     ) { invocation in
         for phone in try await KnownPhones(invocation).all() {
             let (device, seen) = (phone.device ?? "", phone.seen?.text ?? "")
             Terminal.print(
-                invocation.has("json")
+                invocation[ProgramConnection.json]
                     ? JSONLine.object([("name", phone.name), ("device", device), ("seen", seen)])
                     : PrintableText.escaping(
                         [phone.name, device, seen].filter { !$0.isEmpty }.joined(separator: "\t")))
@@ -75,14 +74,15 @@ enum PhoneCommands {
     }
 
     private static let named = Argument("NAME", .text, "As 'chatfs phone list' prints it.")
+    private static let new = Argument("NEW", .text, "The new name.")
 
     private static let rename = Command(
         "rename", "Rename a phone on this computer.",
         discussion: "The phone must not be mounted, and is not notified.",
-        arguments: [named, Argument("NEW", .text, "The new name.")], options: CommonOptions.directory,
+        arguments: [named, new], options: CommonOptions.directory,
         examples: [Example("chatfs phone rename phone work", "Use --name work from now on.")]
     ) { invocation in
-        try await KnownPhones(invocation).rename(invocation.argument("NAME"), to: invocation.argument("NEW"))
+        try await KnownPhones(invocation).rename(invocation[named], to: invocation[new])
     }
 
     private static let forget = Command(
@@ -95,6 +95,6 @@ enum PhoneCommands {
         arguments: [named], options: CommonOptions.directory,
         examples: [Example("chatfs phone forget work", "Forget the phone work; its files stay on it.")]
     ) { invocation in
-        try await KnownPhones(invocation).forget(invocation.argument("NAME"))
+        try await KnownPhones(invocation).forget(invocation[named])
     }
 }

@@ -11,6 +11,6 @@ enum PinCommand {
         arguments: [CacheClient.paths],
         examples: [Example("chatfs pin ~/Chats/Alice/map.pdf", "Keep this file for a trip.")]
     ) { invocation in
-        try await CacheClient.ask(.pin, invocation.allArguments("PATH"), verb: "Pinning", past: "pinned")
+        try await CacheClient.ask(.pin, invocation[CacheClient.paths], verb: "Pinning", past: "pinned")
     }
 }

@@ -5,6 +5,8 @@ import Posix
 
 /// `chatfs profile`: the user's profiles.
 enum ProfileCommand {
+    private static let newName = Argument("NAME", .text, "The display name, which contacts see.")
+
     static let command = Command(
         "profile", "Make, list, rename and delete profiles.", section: CommandSection.chats,
         subcommands: [create, list, rename, delete])
@@ -15,13 +17,13 @@ enum ProfileCommand {
             A name has 1 to 64 characters, no control characters and no space at either end. It does not begin with @, \
             # or *, and is unique in a data directory.
             """,
-        arguments: [Argument("NAME", .text, "The display name, which contacts see.")],
+        arguments: [newName],
         options: [CommonOptions.relay, CommonOptions.noEncryption] + CommonOptions.directory,
         examples: [Example("chatfs profile create alice", "Make the profile alice.")]
     ) { invocation in
         let relays = try invocation.relays()
         let directory = try await invocation.dataDirectory(isMade: true)
-        let name = invocation.argument("NAME")
+        let name = invocation[newName]
         try await ThreadPool.shared.run {
             let profile = try directory.createProfile(name)
             try directory.addRelays(relays, to: profile)
@@ -38,24 +40,23 @@ enum ProfileCommand {
         let directory = try await ThreadPool.shared.run { try access.open() }
         for profile in try await ThreadPool.shared.run({ try directory.profiles() }) {
             Terminal.print(
-                invocation.has("json")
+                invocation[ProgramConnection.json]
                     ? JSONLine.object([("name", profile.displayName)]) : profile.displayName)
         }
     }
 
     private static let argument = Argument("NAME", .listed("profiles"), "The profile.")
+    private static let otherName = Argument(
+        "NEW", .text, "Its new name, in the form that 'profile create' accepts.")
 
     private static let rename = Command(
         "rename", "Give a profile another name.",
         discussion: "Contacts see the new name; the names of their folders stay.",
-        arguments: [
-            argument, Argument("NEW", .text, "Its new name, in the form that 'profile create' accepts."),
-        ],
-        options: CommonOptions.directory,
+        arguments: [argument, otherName], options: CommonOptions.directory,
         examples: [Example("chatfs profile rename alice 'Alice B.'", "Rename alice to Alice B.")]
     ) { invocation in
         let directory = try await invocation.dataDirectory()
-        let (name, new) = (invocation.argument("NAME"), invocation.argument("NEW"))
+        let (name, new) = (invocation[argument], invocation[otherName])
         try await ThreadPool.shared.run { () throws(ChatError) in
             try directory.recordFolders()
             try directory.renameProfile(directory.profile(named: name), to: new)
@@ -69,7 +70,7 @@ enum ProfileCommand {
         examples: [Example("chatfs profile delete alice", "Delete alice, after a question.")]
     ) { invocation in
         let directory = try await invocation.dataDirectory()
-        let name = invocation.argument("NAME")
+        let name = invocation[argument]
         let profile = try await ThreadPool.shared.run { () throws(ChatError) in
             try directory.profile(named: name)
         }

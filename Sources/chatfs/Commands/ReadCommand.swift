@@ -7,6 +7,15 @@ import Posix
 
 /// `chatfs read`: prints a chat's messages and marks its arrivals as read.
 enum ReadCommand {
+    private static let chat = Argument(
+        optional: "CHAT", .listed("chats"),
+        "The chat's folder, your name for it, or its reference, such as @7.")
+    private static let follow = Option.flag("follow", short: "f", "Continue with new messages until Ctrl-C.")
+    private static let since = Option(
+        "since", named: "TIME", .duration, "Only messages of the last TIME, such as 2h or 7d.")
+    private static let all = Option.flag(
+        "all", "Mark all messages in all chats as read, without printing them.")
+
     static let command = Command(
         "read", "Print the messages of a chat, and mark them as read.",
         discussion: """
@@ -18,17 +27,8 @@ enum ReadCommand {
             notified. With --all the command prints no messages and resets the counts of all chats.
             """,
         section: CommandSection.daily,
-        arguments: [
-            Argument(
-                "CHAT", .listed("chats"), count: .optional,
-                "The chat's folder, your name for it, or its reference, such as @7.")
-        ],
-        options: [
-            .flag("follow", short: "f", "Continue with new messages until Ctrl-C."),
-            .value("since", named: "TIME", .duration, "Only messages of the last TIME, such as 2h or 7d."),
-            .flag("all", "Mark all messages in all chats as read, without printing them."),
-            ProgramConnection.json, CommonOptions.mount,
-        ],
+        arguments: [chat],
+        options: [follow, since, all, ProgramConnection.json, CommonOptions.mount],
         examples: [
             Example("chatfs read Alice --since 1d", "Print messages since yesterday."),
             Example("chatfs read 'Book club' --follow", "Print new messages as they arrive."),
@@ -36,8 +36,8 @@ enum ReadCommand {
         ],
         waitsForStop: true
     ) { invocation in
-        let word = invocation.optionalArgument("CHAT")
-        guard (word == nil) == invocation.has("all") else { throw UsageError("name a chat, or --all") }
+        let word = invocation[chat]
+        guard (word == nil) == invocation[all] else { throw UsageError("name a chat, or --all") }
         let mounted = try await Mounted.chosen(by: invocation, argument: nil)
         let client = try await ProgramConnection.client(of: mounted)
         guard let word else {
@@ -51,8 +51,8 @@ enum ReadCommand {
             try NamedChats(try client.ask(ProgramRequest(.listChats)).chats ?? []).chat(word)
         }
         let path = "\(mounted.mountpoint)/.chatfs/messages/\(chat.folder ?? chat.name).jsonl"
-        let start = invocation.duration("since").map { SystemWallClock().now().advanced(by: .zero - $0) }
-        let (follows, isForPrograms) = (invocation.has("follow"), invocation.has("json"))
+        let start = invocation[since].map { SystemWallClock().now().advanced(by: .zero - $0) }
+        let (follows, isForPrograms) = (invocation[follow], invocation[ProgramConnection.json])
         let stop = invocation.stop
         let done: Void? = try await stop.interrupting {
             try await ThreadPool.shared.run {

@@ -30,7 +30,7 @@ enum RelayCommand {
         let relays = try await ProfileRelays(invocation)
         for relay in try await relays.list() {
             Terminal.print(
-                invocation.has("json")
+                invocation[ProgramConnection.json]
                     ? JSONLine.object([
                         ("for", relay.isForFiles ? "files" : "messages"), ("address", relay.text),
                     ])
@@ -54,8 +54,8 @@ enum RelayCommand {
                 "chatfs relay add smp://…@relay.example xftp://…@relay.example", "Add relays of your own.")
         ]
     ) { invocation in
-        for text in invocation.allArguments("ADDR") { try GivenLink.require([.relay], text) }
-        let added = try await AnyRelay.read(invocation)
+        for text in invocation[addresses] { try GivenLink.require([.relay], text) }
+        let added = try await AnyRelay.read(invocation[addresses])
         try await ProfileRelays(invocation).add(added)
     }
 
@@ -68,7 +68,7 @@ enum RelayCommand {
         arguments: [used], options: [CommonOptions.profile, CommonOptions.mount] + CommonOptions.directory,
         examples: [Example("chatfs relay remove xftp://…@relay.example", "Stop uploading to this relay.")]
     ) { invocation in
-        let removed = try await AnyRelay.read(invocation)
+        let removed = try await AnyRelay.read(invocation[used])
         try await ProfileRelays(invocation).remove(removed)
     }
 }

@@ -13,6 +13,47 @@ import XFTPRelay
 
 /// `chatfs relay run`: runs an XFTP relay and an SMP relay.
 enum RelayRunCommand {
+    private static let listen = Option(
+        "listen", named: "HOST:PORT", .text, default: "127.0.0.1:0",
+        "Address to listen on. Port 0 takes the previous port if it is free, else any free port.")
+    private static let host = Option(
+        "host", named: "NAME", .text,
+        "Name or address of this machine in the printed addresses; default the host of --listen.")
+    private static let folder = Option(
+        "dir", named: "DIR", .folder, "Its folder; default ${XDG_DATA_HOME:-~/.local/share}/chatfs/relay.")
+    private static let quota = Option(
+        "quota", named: "SIZE", .byteCount, default: 10 << 30,
+        "Maximum size of stored chunks and their records.")
+    private static let expiry = Option(
+        "expire", named: "TIME", .duration, default: RelaySettings(folder: "").expiry,
+        "How long a chunk is kept.")
+    private static let messagePort = Option(
+        "smp-port", named: "PORT", .integer(0...65535), default: 0,
+        "Port for messages, on the host of --listen; 0 as there.")
+    private static let messageQuota = Option(
+        "smp-quota", named: "SIZE", .byteCount, default: 1 << 30,
+        "Maximum size of stored queues and messages.")
+    private static let messageExpiry = Option(
+        "smp-expire", named: "TIME", .duration, default: MessageRelaySettings.usualExpiry,
+        "How long an unfetched message is kept.")
+    private static let unusedQueues = Option(
+        "smp-unused", named: "TIME", .duration, default: MessageRelaySettings.usualUnusedQueues,
+        "How long a queue is kept that was never used.")
+    private static let idleQueues = Option(
+        "smp-idle", named: "TIME", .duration, default: MessageRelaySettings.usualIdleQueues,
+        "How long a queue is kept after its last use.")
+    private static let newQueues = Option(
+        "queues-per-hour", named: "N", .integer(1...1_000_000_000),
+        default: MessageRelaySettings.Limits().newQueues,
+        "Maximum number of queues that one client address creates in an hour.")
+    private static let noHandOn = Option.flag(
+        "no-hand-on",
+        "Forward no messages to other relays. Forwarding hides the addresses of clients from those relays.")
+    private static let noMessages = Option.flag("no-smp", "Serve files only, and print only the first line.")
+    private static let certificate = Option(
+        "certificate", named: "KIND", .choice(CertificateKind.self),
+        "Algorithm of the certificates created at the first start; default ed25519.")
+
     static let command = Command(
         "run", "Run a relay that stores encrypted chunks and messages until they expire.",
         discussion: """
@@ -25,48 +66,9 @@ enum RelayRunCommand {
             SIGINT (Ctrl-C), SIGTERM and SIGHUP end it cleanly. 'chatfs relay' without a command is the same.
             """,
         options: [
-            .value(
-                "listen", named: "HOST:PORT", .text, default: "127.0.0.1:0",
-                "Address to listen on. Port 0 takes the previous port if it is free, else any free port."),
-            .value(
-                "host", named: "NAME", .text,
-                "Name or address of this machine in the printed addresses; default the host of --listen."),
-            .value(
-                "dir", named: "DIR", .folder,
-                "Its folder; default ${XDG_DATA_HOME:-~/.local/share}/chatfs/relay."),
-            .value(
-                "quota", named: "SIZE", .byteCount, default: "10gb",
-                "Maximum size of stored chunks and their records."),
-            .value("expire", named: "TIME", .duration, default: "48h", "How long a chunk is kept."),
-            .value(
-                "smp-port", named: "PORT", .integer(0...65535), default: "0",
-                "Port for messages, on the host of --listen; 0 as there."),
-            .value(
-                "smp-quota", named: "SIZE", .byteCount, default: "1gb",
-                "Maximum size of stored queues and messages."),
-            .value(
-                "smp-expire", named: "TIME", .duration, default: "21d",
-                "How long an unfetched message is kept."),
-            .value(
-                "smp-unused", named: "TIME", .duration, default: "7d",
-                "How long a queue is kept that was never used."),
-            .value(
-                "smp-idle", named: "TIME", .duration, default: "90d",
-                "How long a queue is kept after its last use."),
-            .value(
-                "queues-per-hour", named: "N", .integer(1...1_000_000_000), default: "1000",
-                "Maximum number of queues that one client address creates in an hour."),
-            .flag(
-                "no-hand-on",
-                "Forward no messages to other relays. Forwarding hides the addresses of clients from "
-                    + "those relays."),
-            .flag("no-smp", "Serve files only, and print only the first line."),
-        ] + RelayPassword.options + [
-            .value(
-                "certificate", named: "KIND", .choice(CertificateKind.allCases.map(\.rawValue)),
-                "Algorithm of the certificates created at the first start; default ed25519."),
-            CommonOptions.noEncryption,
-        ] + CommonOptions.unlocking,
+            listen, host, folder, quota, expiry, messagePort, messageQuota, messageExpiry, unusedQueues,
+            idleQueues, newQueues, noHandOn, noMessages,
+        ] + RelayPassword.options + [certificate, CommonOptions.noEncryption] + CommonOptions.unlocking,
         examples: [
             Example("chatfs relay", "Run a relay for this machine."),
             Example(
@@ -78,7 +80,7 @@ enum RelayRunCommand {
         ProcessHardening.apply()
         ProcessHardening.allowManyOpenFiles()
         let wanted = try settings(from: invocation)
-        let isDefault = invocation["dir"] == nil
+        let isDefault = invocation[folder] == nil
         let access = try DirectoryAccess(path: DataDirectory.defaultPath(), ways: Ways(invocation))
         let (relay, settings, directory) = try await ThreadPool.shared.run {
             var settings = wanted
@@ -100,7 +102,7 @@ enum RelayRunCommand {
             return (try Relay.start(settings), settings, directory)
         }
         var messages: MessageRelay?
-        if !invocation.has("no-smp") {
+        if !invocation[noMessages] {
             let settings = try messageSettings(from: invocation, beside: settings, relay)
             messages = try await ThreadPool.shared.run { () throws(MessageRelayError) in
                 try MessageRelay.start(settings)
@@ -137,47 +139,48 @@ enum RelayRunCommand {
     private static func messageSettings(
         from invocation: Invocation, beside files: RelaySettings, _ relay: Relay
     ) throws -> MessageRelaySettings {
-        let expiry = try duration("smp-expire", invocation)
-        let port = invocation["smp-port"].flatMap { UInt16($0) } ?? 0
+        let port = UInt16(invocation[messagePort])
         var settings = MessageRelaySettings(
             folder: files.folder + "/messages", listen: Endpoint(host: files.listen.host, port: port),
-            identity: relay.identity, password: files.password, quota: invocation.byteCount("smp-quota"),
-            expiry: expiry, key: files.key)
+            identity: relay.identity, password: files.password, quota: invocation[messageQuota],
+            expiry: try duration(messageExpiry, invocation), key: files.key)
         settings.host = files.host
-        settings.unusedQueues = try duration("smp-unused", invocation)
-        settings.idleQueues = try duration("smp-idle", invocation)
-        settings.limits.newQueues = invocation.integer("queues-per-hour") ?? settings.limits.newQueues
-        if !invocation.has("no-hand-on") { settings.handsOn = .to(.strangers()) }
+        settings.unusedQueues = try duration(unusedQueues, invocation)
+        settings.idleQueues = try duration(idleQueues, invocation)
+        settings.limits.newQueues = invocation[newQueues]
+        if !invocation[noHandOn] { settings.handsOn = .to(.strangers()) }
         return settings
     }
 
     private static func settings(from invocation: Invocation) throws -> RelaySettings {
-        let text = invocation["listen"] ?? ""
+        let text = invocation[listen]
         guard let endpoint = Endpoint(text) else {
             throw UsageError("'\(text)' is not an address to listen on: expected HOST:PORT")
         }
-        let expiry = try duration("expire", invocation)
-        for name in ["smp-expire", "smp-unused", "smp-idle"] { _ = try duration(name, invocation) }
-        if let quota = invocation.byteCount("quota"), quota < RelaySettings.minQuota {
+        let durations = [expiry, messageExpiry, unusedQueues, idleQueues]
+        for option in durations { _ = try duration(option, invocation) }
+        if invocation[quota] < RelaySettings.minQuota {
             throw UsageError("--quota must be at least 65kb, for one chunk and its record")
         }
-        let host = invocation["host"]
+        let host = invocation[host]
         if let host, ServerAddress(fingerprint: [UInt8](repeating: 0, count: 32), hosts: [host]) == nil {
             throw UsageError("'\(host)' is not a host name or address")
         }
         var settings = RelaySettings(
-            folder: invocation["dir"] ?? DataDirectory.defaultPath() + "/relay", listen: endpoint,
-            quota: invocation.byteCount("quota"), expiry: expiry,
+            folder: invocation[folder] ?? DataDirectory.defaultPath() + "/relay", listen: endpoint,
+            quota: invocation[quota], expiry: invocation[expiry],
             password: try RelayPassword.read(invocation),
-            certificate: invocation["certificate"].flatMap(CertificateKind.init))
+            certificate: invocation[certificate])
         settings.host = host
         return settings
     }
 
-    private static func duration(_ name: String, _ invocation: Invocation) throws(UsageError) -> Duration {
-        guard let duration = invocation.duration(name), duration >= .seconds(1) else {
-            throw UsageError("--\(name) must be at least 1s")
+    private static func duration(
+        _ option: Option<Duration>, _ invocation: Invocation
+    ) throws(UsageError) -> Duration {
+        guard invocation[option] >= .seconds(1) else {
+            throw UsageError("--\(option.name) must be at least 1s")
         }
-        return duration
+        return invocation[option]
     }
 }

@@ -5,6 +5,9 @@ import Desktop
 
 /// `chatfs requests` and `chatfs reject`: pending contact requests. `chatfs accept` accepts them.
 enum RequestCommands {
+    private static let number = Argument(
+        "NUMBER", .text, "Number of the request, as 'chatfs requests' prints it.")
+
     static let requests = Command(
         "requests", "List pending contact requests and group invitations.",
         discussion: """
@@ -18,7 +21,7 @@ enum RequestCommands {
         examples: [Example("chatfs requests", "List pending requests.")]
     ) { invocation in
         for request in try await ProfileAccess(invocation).ask(.requests).requests ?? [] {
-            if invocation.has("json") {
+            if invocation[ProgramConnection.json] {
                 Terminal.print(try ProgramConnection.json(Line(request)))
                 continue
             }
@@ -50,11 +53,11 @@ enum RequestCommands {
         "reject", "Delete a pending request or invitation.",
         discussion: "The sender is not notified, and may send a new request.",
         section: CommandSection.chats,
-        arguments: [Argument("NUMBER", .text, "Number of the request, as 'chatfs requests' prints it.")],
+        arguments: [number],
         options: CommonOptions.access,
         examples: [Example("chatfs reject 3", "Reject request 3.")]
     ) { invocation in
-        guard let number = Int64(invocation.argument("NUMBER")) else {
+        guard let number = Int64(invocation[number]) else {
             throw UsageError("expected the number of a request, as 'chatfs requests' prints it")
         }
         _ = try await ProfileAccess(invocation).ask(.rejectRequest(number))

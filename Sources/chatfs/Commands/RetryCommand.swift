@@ -4,6 +4,9 @@ import Posix
 
 /// `chatfs retry`: retries a failed file.
 enum RetryCommand {
+    private static let path = Argument("PATH", .file, "The entry in the mounted chat folder.")
+    private static let yes = Option.flag("yes", "Do not ask, although the file may arrive twice.")
+
     static let command = Command(
         "retry", "Send a failed, unsure, held back or recovered file.",
         discussion: """
@@ -15,13 +18,12 @@ enum RetryCommand {
             .chatfs/recovered is sent into its original chat.
             """,
         section: CommandSection.daily,
-        arguments: [Argument("PATH", .file, "The entry in the mounted chat folder.")],
-        options: [.flag("yes", "Do not ask, although the file may arrive twice.")],
+        arguments: [path], options: [yes],
         examples: [Example("chatfs retry ~/Chats/Alice/report.pdf", "Resend after a look into the chat.")]
     ) { invocation in
-        let argument = invocation.argument("PATH")
+        let argument = invocation[path]
         let path = await ThreadPool.shared.run { MountedEntry.place(argument) }
-        let mayRepeat = invocation.has("yes")
+        let mayRepeat = invocation[yes]
         try await ThreadPool.shared.run { () throws(any Error) in
             if let problem = MountedEntry.all(at: path).problems.first { throw problem }
             let state = try naming(path) { try ExtendedAttribute.text("user.chatfs.state", of: path) }

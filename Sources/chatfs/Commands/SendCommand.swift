@@ -9,6 +9,20 @@ import Posix
 
 /// `chatfs send`: sends a file or a text without a mount, or bypassing it.
 enum SendCommand {
+    fileprivate static let file = Argument(
+        optional: "FILE", .file, "The file to send. The recipients see its name.")
+    fileprivate static let chat = Argument(
+        "CHAT", .listed("chats"), "The chat's folder, your name for it, or its reference, such as @7.")
+    fileprivate static let text = Option(
+        "text", named: "TEXT", .text, "Send this text instead of a file; - reads it from standard input.")
+    fileprivate static let caption = Option("caption", named: "TEXT", .text, "A text to send with the file.")
+    fileprivate static let form = Option(
+        "as", named: "FORM", .choice(MediaForm.self),
+        "Form of the message: a plain file, an image, a video, or a voice message. Default: by content and name."
+    )
+    fileprivate static let anew = Option.flag(
+        "anew", "Send even if an earlier command with unknown result may have sent it already.")
+
     static let command = Command(
         "send", "Send a file or a text into a chat.",
         discussion: """
@@ -21,27 +35,10 @@ enum SendCommand {
             same applies to --text.
             """,
         section: CommandSection.chats,
-        arguments: [
-            Argument("FILE", .file, count: .optional, "The file to send. The recipients see its name."),
-            Argument(
-                "CHAT", .listed("chats"), "The chat's folder, your name for it, or its reference, such as @7."
-            ),
-        ],
+        arguments: [file, chat],
         options: [
-            .value(
-                "text", named: "TEXT", .text,
-                "Send this text instead of a file; - reads it from standard input."),
-            .value("caption", named: "TEXT", .text, "A text to send with the file."),
-            .value(
-                "as", named: "FORM", .choice(MediaForm.allCases.map(\.rawValue)),
-                "Form of the message: a plain file, an image, a video, or a voice message. Default: by content and name."
-            ),
-            .flag(
-                "anew",
-                "Send even if an earlier command with unknown result may have sent it already."),
-            MessagePreparation.option,
-            CommonOptions.relay, CommonOptions.alsoPreset, CommonOptions.profile, CommonOptions.mount,
-            CommonOptions.core,
+            text, caption, form, anew, MessagePreparation.option, CommonOptions.relay,
+            CommonOptions.alsoPreset, CommonOptions.profile, CommonOptions.mount, CommonOptions.core,
             CommonOptions.database,
         ] + CommonOptions.directory,
         examples: [
@@ -55,9 +52,9 @@ enum SendCommand {
         waitsForStop: true
     ) { invocation in
         let content = try await OutgoingContent(invocation)
-        let choice = try OfficialCoreChoice(core: invocation["core"], database: invocation["database"])
+        let choice = try OfficialCoreChoice(invocation)
         let relays = try invocation.relays()
-        if choice != nil, !relays.isEmpty || invocation["profile"] != nil {
+        if choice != nil, !relays.isEmpty || invocation[CommonOptions.profile] != nil {
             throw UsageError("--relay and --profile do not go with --core: its mount sends")
         }
         let stage = SendingStage(stop: invocation.stop)
@@ -66,7 +63,7 @@ enum SendCommand {
                 return try await send(content, through: choice, invocation, stage)
             }
             let directory = try await invocation.dataDirectory()
-            let name = invocation["profile"]
+            let name = invocation[CommonOptions.profile]
             let profile = try await ThreadPool.shared.run { () throws(ChatError) in
                 let profile = try directory.profile(named: name)
                 try directory.addRelays(relays, to: profile)
@@ -85,8 +82,7 @@ enum SendCommand {
         _ content: OutgoingContent, through choice: OfficialCoreChoice, _ invocation: Invocation,
         _ stage: SendingStage
     ) async throws {
-        let folder = choice.folder(
-            dataPath: AbsolutePath.of(invocation["data"] ?? DataDirectory.defaultPath()))
+        let folder = choice.folder(dataPath: invocation.dataPath)
         let daemon = try await ThreadPool.shared.run { () throws(DesktopError) in
             try ControlClient.connect(coreFolder: folder)
         }
@@ -139,22 +135,21 @@ private enum OutgoingContent: Sendable {
     case text(OutgoingText)
 
     init(_ invocation: Invocation) async throws {
-        let (chat, startsAnew) = (invocation.argument("CHAT"), invocation.has("anew"))
-        if let text = invocation["text"] {
-            guard invocation.optionalArgument("FILE") == nil, invocation["caption"] == nil else {
+        let (chat, startsAnew) = (invocation[SendCommand.chat], invocation[SendCommand.anew])
+        if let text = invocation[SendCommand.text] {
+            guard invocation[SendCommand.file] == nil, invocation[SendCommand.caption] == nil else {
                 throw UsageError("--text sends no file: give the text of a file with --caption")
             }
-            guard invocation["as"] == nil else {
+            guard invocation[SendCommand.form] == nil else {
                 throw UsageError("--as applies to a file, and --text sends none")
             }
             self = .text(try await OutgoingText(text, chat: chat, startsAnew: startsAnew))
         } else {
-            guard let path = invocation.optionalArgument("FILE") else { throw Self.incomplete(chat) }
+            guard let path = invocation[SendCommand.file] else { throw Self.incomplete(chat) }
             self = .file(
                 OutgoingFile(
-                    path: path, chat: chat, caption: invocation["caption"] ?? "",
-                    form: invocation["as"].flatMap(MediaForm.init),
-                    metadata: invocation["strip-metadata"].flatMap(MetadataPolicy.init) ?? .never,
+                    path: path, chat: chat, caption: invocation[SendCommand.caption] ?? "",
+                    form: invocation[SendCommand.form], metadata: invocation[MessagePreparation.option],
                     startsAnew: startsAnew))
         }
     }

@@ -5,6 +5,12 @@ import Posix
 
 /// `chatfs service`: mounts of the configuration as units of this user's systemd.
 enum ServiceCommand {
+    private static let noStart = Option.flag("no-start", "Do not start them before the next login.")
+    private static let follow = Option.flag("follow", short: "f", "Continue with new lines until Ctrl-C.")
+    private static let lines = Option(
+        "lines", short: "n", named: "COUNT", .integer(1...1_000_000), default: 50,
+        "Number of lines from the end.")
+
     static let command = Command(
         "service", "Mount with systemd at every login.",
         discussion: """
@@ -28,9 +34,9 @@ enum ServiceCommand {
                     Writes chatfs@.service into ${XDG_CONFIG_HOME:-~/.config}/systemd/user if no package has installed \
                     it.
                     """,
-                arguments: [name], options: [.flag("no-start", "Do not start them before the next login.")]
+                arguments: [name], options: [noStart]
             ) { invocation in
-                try await install(chosen(invocation, isConfigured: true), starts: !invocation.has("no-start"))
+                try await install(chosen(invocation, isConfigured: true), starts: !invocation[noStart])
             },
             Command(
                 "uninstall", "Stop and disable the units of mounts.",
@@ -51,30 +57,24 @@ enum ServiceCommand {
                 "status", "Show the state of the units.",
                 discussion: "Ends with 1 if one has failed.", arguments: [name],
                 options: [ProgramConnection.json]
-            ) { try await show(chosen($0), isForPrograms: $0.has("json")) },
+            ) { try await show(chosen($0), isForPrograms: $0[ProgramConnection.json]) },
             Command(
-                "logs", "Print the journal of mounts.", arguments: [name],
-                options: [
-                    .flag("follow", short: "f", "Continue with new lines until Ctrl-C."),
-                    .value(
-                        "lines", short: "n", named: "COUNT", .integer(1...1_000_000), default: "50",
-                        "Number of lines from the end."),
-                ]
-            ) { try await logs(chosen($0), lines: $0["lines"] ?? "50", follows: $0.has("follow")) },
+                "logs", "Print the journal of mounts.", arguments: [name], options: [follow, lines]
+            ) { try await logs(chosen($0), lines: $0[lines], follows: $0[follow]) },
         ])
 
     private static let name = Argument(
-        "NAME", .listed("mounts"), count: .optional, "A mount of the configuration; default all.")
+        optional: "NAME", .listed("mounts"), "A mount of the configuration; default all.")
 
     /// - Parameter isConfigured: True if the name must be in the configuration.
     /// - Throws: `Refusal` for a name that cannot name a unit, and for a configuration without mounts.
     @Sendable private static func chosen(
         _ invocation: Invocation, isConfigured: Bool = false
     ) async throws -> [String] {
-        let named = invocation.optionalArgument("NAME")
+        let named = invocation[name]
         if let named, !isConfigured { return [try checked(named)] }
         let mounts = try await ThreadPool.shared.run { () throws(ConfigurationError) in
-            try ConfigurationAccess.read(options: MountCommand.command.options).mounts.map(\.name)
+            try ConfigurationAccess.read().mounts.map(\.name)
         }
         guard let named else {
             guard !mounts.isEmpty else {
@@ -186,7 +186,7 @@ enum ServiceCommand {
         if hasFailed { throw ExitCode.failure }
     }
 
-    private static func logs(_ mounts: [String], lines: String, follows: Bool) async throws {
+    private static func logs(_ mounts: [String], lines: Int, follows: Bool) async throws {
         guard let program = ProgramSearch.path(of: "journalctl") else {
             throw Refusal(
                 "This machine has no journal: the log of a mount is profiles/N/log in the data directory.")

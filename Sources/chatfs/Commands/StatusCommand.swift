@@ -7,6 +7,12 @@ import Posix
 
 /// `chatfs status`: mounts and their transfers.
 enum StatusCommand {
+    private static let mountpoint = Argument(
+        optional: "MOUNTPOINT", .listed("mountpoints"),
+        "Only this mount, by its path, the last part of its path, or its profile.")
+    private static let json = Option.flag("json", "For programs.")
+    private static let watch = Option.flag("watch", "Continue, and print the status after each change.")
+
     static let command = Command(
         "status", "Show mounts and transfers.",
         discussion: """
@@ -20,26 +26,17 @@ enum StatusCommand {
             fits the screen.
             """,
         section: CommandSection.daily,
-        arguments: [
-            Argument(
-                "MOUNTPOINT", .listed("mountpoints"), count: .optional,
-                "Only this mount, by its path, the last part of its path, or its profile.")
-        ],
-        options: [
-            .flag("json", "For programs."),
-            .flag("watch", "Continue, and print the status after each change."),
-            CommonOptions.mount,
-        ],
+        arguments: [mountpoint], options: [json, watch, CommonOptions.mount],
         examples: [
             Example("chatfs status --json ~/Chats | jq .transfers", "Print the transfers for a script."),
             Example("chatfs status --watch ~/Chats", "Watch the transfers."),
         ],
         waitsForStop: true
     ) { invocation in
-        let isNamed = (invocation.optionalArgument("MOUNTPOINT") ?? invocation["mount"]) != nil
+        let isNamed = (invocation[mountpoint] ?? invocation[CommonOptions.mount]) != nil
         let named = isNamed ? try await Mounted.chosen(by: invocation) : nil
-        let isForPrograms = invocation.has("json")
-        if invocation.has("watch") {
+        let isForPrograms = invocation[json]
+        if invocation[watch] {
             var mounts = named.map { [$0] } ?? []
             if mounts.isEmpty { mounts = try await StatusWatch.all() }
             return try await StatusWatch(mounts: mounts, isForPrograms: isForPrograms, stop: invocation.stop)

@@ -9,6 +9,13 @@ import Posix
 
 /// `chatfs storage`: disk use and removable copies.
 enum StorageCommand {
+    private static let json = Option.flag("json", "For programs.")
+    private static let chat = Option(
+        "chat", named: "NAME", .listed("chats"), "Only files of this contact or group.")
+    private static let age = Option(
+        "older-than", named: "TIME", .duration, "Only files of older messages: 30d, 48h.")
+    private static let lastCopies = Option.flag("last-copies", "Also delete files that no relay has.")
+
     static let command = Command(
         "storage", "Show disk use, and delete copies of files.",
         section: CommandSection.data, subcommands: [show, free])
@@ -19,19 +26,19 @@ enum StorageCommand {
             Prints local files, those that can be freed because relays still have them, and files that are not local. \
             The last line has drafts, databases, copies set aside, and the cache of a mount.
             """,
-        options: [.flag("json", "For programs."), CommonOptions.profile, CommonOptions.mount]
+        options: [json, CommonOptions.profile, CommonOptions.mount]
             + CommonOptions.directory,
         examples: [Example("chatfs storage show --profile alice", "Show the disk use of alice.")]
     ) { invocation in
         let directory = try await invocation.dataDirectory()
         let (use, own) = try await ThreadPool.shared.run { () throws(any Error) in
-            let profile = try directory.profile(named: invocation["profile"])
+            let profile = try directory.profile(named: invocation[CommonOptions.profile])
             let use = try StorageUse(of: profile, in: directory, now: SystemWallClock().now())
             return (use, try directory.folders(of: profile).own)
         }
         var whole = use
         whole.cached = await cached(ofProfileIn: own)
-        if invocation.has("json") { return Terminal.print(try JSONLine.encoded(whole)) }
+        if invocation[json] { return Terminal.print(try JSONLine.encoded(whole)) }
         for line in lines(whole) { Terminal.print(PrintableText.escaping(line)) }
     }
 
@@ -75,10 +82,7 @@ enum StorageCommand {
             mounted, its mount deletes the copies.
             """,
         options: [
-            .value("chat", named: "NAME", .listed("chats"), "Only files of this contact or group."),
-            .value("older-than", named: "TIME", .duration, "Only files of older messages: 30d, 48h."),
-            .flag("last-copies", "Also delete files that no relay has."),
-            Confirmation.option, CommonOptions.profile, CommonOptions.mount,
+            chat, age, lastCopies, Confirmation.option, CommonOptions.profile, CommonOptions.mount,
         ] + CommonOptions.directory,
         examples: [
             Example(
@@ -90,7 +94,7 @@ enum StorageCommand {
     ) { invocation in
         let directory = try await invocation.dataDirectory()
         let (profile, files) = try await ThreadPool.shared.run { () throws(any Error) in
-            let profile = try directory.profile(named: invocation["profile"])
+            let profile = try directory.profile(named: invocation[CommonOptions.profile])
             return (profile, try candidates(invocation, of: profile, in: directory))
         }
         let now = SystemWallClock().now()
@@ -102,7 +106,7 @@ enum StorageCommand {
                 invocation)
         }
         let freed = try await CopyRemover(directory: directory, profile: profile).free(
-            files.compactMap(\.item.file), lastCopies: invocation.has("last-copies"))
+            files.compactMap(\.item.file), lastCopies: invocation[lastCopies])
         let copies = freed.count == 1 ? "1 local copy" : "\(freed.count) local copies"
         let rest = freed.count < files.count ? "; \(files.count - freed.count) stay" : ""
         let relays =
@@ -118,10 +122,10 @@ enum StorageCommand {
     ) throws -> [PlainExport.Candidate] {
         let now = SystemWallClock().now()
         let known = try directory.namedChats(of: profile)
-        let chats = try invocation["chat"].map { name in [try known.chat(name)] } ?? known.all
-        let limit = invocation.duration("older-than").map { age in now.advanced(by: .zero - age) }
+        let chats = try invocation[chat].map { name in [try known.chat(name)] } ?? known.all
+        let limit = invocation[age].map { age in now.advanced(by: .zero - age) }
         return try PlainExport(of: profile, in: directory, chats: chats).candidates.filter { candidate in
-            candidate.isReceived && (invocation.has("last-copies") || candidate.isOnRelay(at: now))
+            candidate.isReceived && (invocation[lastCopies] || candidate.isOnRelay(at: now))
                 && limit.map { candidate.item.time < $0 } ?? true
         }
     }

@@ -11,7 +11,7 @@ enum SuspensionCommands {
             Files copied in are queued. A mount suspends by itself while the machine sleeps. An official core that \
             ChatFS started is suspended too; a program that was running before (ws://) keeps its connections.
             """,
-        section: CommandSection.daily, arguments: [ProgramConnection.mountpoint],
+        section: CommandSection.daily, arguments: [CommonOptions.mountpoint],
         options: [CommonOptions.mount],
         examples: [Example("chatfs suspend", "Stop transfers on a train.")]
     ) { invocation in
@@ -21,7 +21,7 @@ enum SuspensionCommands {
     static let resume = Command(
         "resume", "Resume a suspended mount.",
         discussion: "Waiting transfers continue at once, without their retry delays.",
-        section: CommandSection.daily, arguments: [ProgramConnection.mountpoint],
+        section: CommandSection.daily, arguments: [CommonOptions.mountpoint],
         options: [CommonOptions.mount],
         examples: [Example("chatfs resume", "Continue at home.")]
     ) { invocation in

@@ -7,6 +7,9 @@ import Unlocking
 
 /// `chatfs unlock` and `chatfs lock`: keeps the data directory's key for all commands for some time.
 enum UnlockCommand {
+    private static let time = Option(
+        "for", named: "TIME", .duration, default: .seconds(8 * 3600), "Maximum time to keep the key.")
+
     static let unlock = Command(
         "unlock", "Keep the data unlocked for a limited time.",
         discussion: """
@@ -17,15 +20,13 @@ enum UnlockCommand {
             While a profile is mounted, commands do not ask: they use the key of the mount.
             """,
         section: CommandSection.daily,
-        options: [
-            .value("for", named: "TIME", .duration, default: "8h", "Maximum time to keep the key.")
-        ] + CommonOptions.directory,
+        options: [time] + CommonOptions.directory,
         examples: [
             Example("chatfs unlock", "Unlock for a working day."),
             Example("chatfs unlock --for 30m", "Unlock for half an hour."),
         ]
     ) { invocation in
-        let time = invocation.duration("for") ?? .zero
+        let time = invocation[time]
         guard time >= .seconds(1) else { throw UsageError("--for must be at least 1s") }
         let access = try DirectoryAccess(invocation, asksHolders: false)
         try await ThreadPool.shared.run { () throws(any Error) in
@@ -48,7 +49,7 @@ enum UnlockCommand {
         section: CommandSection.daily, options: [CommonOptions.data],
         examples: [Example("chatfs lock", "Ask for the passphrase again.")]
     ) { invocation in
-        let path = AbsolutePath.of(invocation["data"] ?? DataDirectory.defaultPath())
+        let path = invocation.dataPath
         let left = await ThreadPool.shared.run { KeyClient.lock(path) }
         guard !left.isEmpty else { return Terminal.note("chatfs: locked") }
         let processes = left.map { "\($0.process)" }.joined(separator: ", ")

@@ -8,6 +8,10 @@ import Posix
 
 /// `chatfs unmount`: unmounts and waits for the daemon's end.
 enum UnmountCommand {
+    private static let wait = Option(
+        "wait", named: "TIME", .duration, default: .seconds(10),
+        "How long to wait for programs that use the mount.")
+
     static let command = Command(
         "unmount", "Unmount, and delete all decrypted data.",
         discussion: """
@@ -18,13 +22,8 @@ enum UnmountCommand {
             The mount of a dead process is removed at once. 'fusermount3 -u MOUNTPOINT' works as well.
             """,
         section: CommandSection.daily,
-        arguments: [ProgramConnection.mountpoint],
-        options: [
-            CommonOptions.mount,
-            .value(
-                "wait", named: "TIME", .duration, default: "10s",
-                "How long to wait for programs that use the mount."),
-        ],
+        arguments: [CommonOptions.mountpoint],
+        options: [CommonOptions.mount, wait],
         examples: [Example("chatfs unmount ~/Chats", "Unmount this folder.")]
     ) { invocation in
         let mounted = try await Mounted.chosen(by: invocation)
@@ -41,7 +40,7 @@ enum UnmountCommand {
         }
         // An ended daemon needs no wait.
         let daemon = status.flatMap { try? OtherProcess($0.pid) }
-        try await leave(mounted, within: invocation.duration("wait") ?? .zero)
+        try await leave(mounted, within: invocation[wait])
         guard let status, let daemon, await waitForEnd(of: daemon, behind: mounted.mount) else { return }
         if let words = try await WaitingFiles.words(ofProfileIn: status.controlFolder) {
             Terminal.note("chatfs: " + words)

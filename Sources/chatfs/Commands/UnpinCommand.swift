@@ -12,6 +12,6 @@ enum UnpinCommand {
         examples: [Example("chatfs unpin ~/Chats/Alice", "Unpin all files of Alice.")]
     ) { invocation in
         try await CacheClient.ask(
-            .unpin, invocation.allArguments("PATH"), verb: "Unpinning", past: "unpinned")
+            .unpin, invocation[CacheClient.paths], verb: "Unpinning", past: "unpinned")
     }
 }

@@ -8,6 +8,11 @@ import Verification
 
 /// `chatfs verify`: verifies stored data.
 enum VerifyCommand {
+    private static let archive = Argument(
+        optional: "ARCHIVE", .file, "An archive, instead of the data directory.")
+    private static let fix = Option.flag("fix", "Repair files, and set damaged copies aside.")
+    private static let json = Option.flag("json", "For programs: one JSON object per line for each profile.")
+
     static let command = Command(
         "verify", "Verify all stored data, or an archive.",
         discussion: """
@@ -28,30 +33,28 @@ enum VerifyCommand {
             Ends with 1 if a problem remains. 'chatfs status' shows the time of the last verification.
             """,
         section: CommandSection.data,
-        arguments: [
-            Argument("ARCHIVE", .file, count: .optional, "An archive, instead of the data directory.")
-        ],
-        options: [
-            .flag("fix", "Repair files, and set damaged copies aside."),
-            .flag("json", "For programs: one JSON object per line for each profile."),
-            ArchivePassphrase.option, CommonOptions.profile,
-        ] + CommonOptions.directory,
+        arguments: [archive],
+        options: [fix, json, ArchivePassphrase.option, CommonOptions.profile] + CommonOptions.directory,
         examples: [
             Example("chatfs verify", "Verify all profiles."),
             Example("chatfs verify --fix --profile alice", "Repair one profile."),
             Example("chatfs verify ~/chats.zip", "Verify an archive with its passphrase."),
         ]
     ) { invocation in
-        if let archive = invocation.optionalArgument("ARCHIVE") {
-            return try await VerifiedArchive(path: archive).run(invocation)
+        let isForPrograms = invocation[json]
+        if let archive = invocation[archive] {
+            let others: [any OptionDeclaration] = [fix, CommonOptions.profile, CommonOptions.data]
+            if let option = others.first(where: invocation.isGiven) {
+                throw UsageError("--\(option.name) is for a data directory, not for an archive")
+            }
+            return try await VerifiedArchive(path: archive).run(invocation, isForPrograms: isForPrograms)
         }
-        if invocation.isGiven(ArchivePassphrase.option.name) {
+        if invocation.isGiven(ArchivePassphrase.option) {
             throw UsageError("--archive-passphrase-fd goes with an archive")
         }
-        let isForPrograms = invocation.has("json")
         let access = try DirectoryAccess(invocation)
         let directory = try await opened(access, isForPrograms)
-        let name = invocation["profile"]
+        let name = invocation[CommonOptions.profile]
         let places = try await ThreadPool.shared.run { () throws(ChatError) in
             if let name { return [VerifiedPlace.profile(try directory.profile(named: name))] }
             return try VerifiedPlace.all(in: directory)
@@ -63,13 +66,13 @@ enum VerifyCommand {
             let report: @Sendable (UInt64, UInt64) -> Void = { display.update(done: $0, total: $1) }
             defer { display.finish() }
             let record =
-                try await invocation.has("fix") ? repair.fix(progress: report) : repair.look(progress: report)
+                try await invocation[fix] ? repair.fix(progress: report) : repair.look(progress: report)
             display.finish()
             try show(record, of: place.name, isForPrograms)
             isUnwell = isUnwell || record.unsettled > 0
         }
         if name == nil {
-            let isReplacing = invocation.has("fix")
+            let isReplacing = invocation[fix]
             let left = try await ThreadPool.shared.run { () throws(ChatError) in
                 try UnplacedParts.records(in: directory, besides: places, isReplacing: isReplacing)
             }

@@ -2,23 +2,18 @@ import CommandLineKit
 import Cryptography
 import KeySlots
 import Posix
+import Unlocking
 
 /// The passphrase of an archive, independent of the data directory's.
 enum ArchivePassphrase {
-    static let option = Option.value(
+    static let option = Option(
         "archive-passphrase-fd", named: "N", .text,
         "Read the archive's passphrase from this file descriptor instead of asking for it.")
 
     /// Reads it from the descriptor, or prompts for it. Blocks.
     /// - Parameter isNew: True for a new archive, whose passphrase is typed twice.
     static func read(_ invocation: Invocation, isNew: Bool) throws -> SecretBytes {
-        if let text = invocation["archive-passphrase-fd"] {
-            guard let number = Int32(text), number >= 0 else {
-                throw UsageError("--archive-passphrase-fd takes the number of an open file descriptor")
-            }
-            let given = try naming("--archive-passphrase-fd") {
-                try UnlockingSecret.passphrase(from: OpenFile(adopting: number))
-            }
+        if let given = try Ways.secret(invocation, option, UnlockingSecret.passphrase(from:)) {
             guard case .passphrase(let secret) = given else { preconditionFailure("a passphrase was read") }
             return secret
         }

@@ -16,24 +16,17 @@ struct OfficialArchive: Sendable {
 
     /// Returns nil without `--core`.
     init?(_ invocation: Invocation) throws {
-        guard
-            let choice = try OfficialCoreChoice(
-                core: invocation["core"], database: invocation["database"],
-                filesFolder: invocation["files-folder"],
-                passphraseDescriptor: invocation["database-passphrase-fd"])
-        else { return nil }
+        guard let choice = try OfficialCoreChoice(invocation) else { return nil }
         self.choice = choice
-        dataPath = AbsolutePath.of(invocation["data"] ?? DataDirectory.defaultPath())
+        dataPath = invocation.dataPath
     }
 
-    static let options = [
-        CommonOptions.core, CommonOptions.database, CommonOptions.filesFolder, CommonOptions.passphrase,
-    ]
-
     /// - Throws: `UsageError` for an option of ChatFS's own archives.
-    static func refuse(_ names: [String], _ invocation: Invocation) throws(UsageError) {
-        guard let name = names.first(where: invocation.isGiven) else { return }
-        throw UsageError("--\(name) is for ChatFS's own core: --core uses SimpleX's archive format")
+    static func refuse(
+        _ options: [any OptionDeclaration], _ invocation: Invocation
+    ) throws(UsageError) {
+        guard let option = options.first(where: invocation.isGiven) else { return }
+        throw UsageError("--\(option.name) is for ChatFS's own core: --core uses SimpleX's archive format")
     }
 
     /// Maximum time for an interrupted command to resume or end the core.
@@ -171,19 +164,6 @@ struct OfficialArchive: Sendable {
         Terminal.complain(
             "chatfs: \(problems.count) file\(problems.count == 1 ? "" : "s") could not be transferred")
         throw ExitCode.failure
-    }
-}
-
-extension Invocation {
-    /// Returns the value of an option; nil if it was not given or the command lacks it.
-    func value(of name: String) -> String? {
-        command.options.contains { $0.name == name } ? self[name] : nil
-    }
-
-    /// Returns true if an option of any kind was given; false for unknown options.
-    func isGiven(_ name: String) -> Bool {
-        guard let option = command.options.first(where: { $0.name == name }) else { return false }
-        return option.type == nil ? has(name) : !all(name).isEmpty
     }
 }
 

@@ -19,12 +19,8 @@ struct VerifiedArchive: Sendable {
     }
 
     /// - Throws: `ExitCode.failure` if there are findings.
-    func run(_ invocation: Invocation) async throws {
-        for option in ["fix", "profile", "data"] where invocation.isGiven(option) {
-            throw UsageError("--\(option) is for a data directory, not for an archive")
-        }
-        let passphraseIsGiven = invocation.isGiven(ArchivePassphrase.option.name)
-        let isForPrograms = invocation.has("json")
+    func run(_ invocation: Invocation, isForPrograms: Bool) async throws {
+        let passphraseIsGiven = invocation.isGiven(ArchivePassphrase.option)
         let (record, isAuthenticated) = try await ThreadPool.shared.run {
             let file = try naming(path) { try OpenFile(path, flags: O_RDONLY) }
             guard try naming(path, { try file.status() }).st_mode & S_IFMT == S_IFREG else {

@@ -11,7 +11,7 @@ import Unlocking
 /// without unlocking.
 enum EverythingDeletion {
     static func carryOut(_ invocation: Invocation) async throws {
-        let path = AbsolutePath.of(invocation["data"] ?? DataDirectory.defaultPath())
+        let path = invocation.dataPath
         // Obstacles are reported before the confirmation; locks are held until the end.
         let removal = try await ThreadPool.shared.run { () throws(ChatError) in try DirectoryRemoval(path) }
         try await Confirmation.ask(

@@ -6,7 +6,7 @@ import Posix
 enum ServiceExamination {
     static func findings() async -> [Finding] {
         let configuration = await ThreadPool.shared.run {
-            Result { try ConfigurationAccess.read(options: MountCommand.command.options) }
+            Result { try ConfigurationAccess.read() }
         }
         let mounts: [String]
         switch configuration {

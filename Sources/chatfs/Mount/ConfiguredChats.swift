@@ -44,21 +44,8 @@ struct ConfiguredChats: Sendable {
                 if isMuted { try muted.mute(chat) } else { try muted.unmute(chat) }
             }
         }
-        guard let request = KeepRequest(rule, chat: chat) else { return }
+        guard !rule.keep.isEmpty else { return }
+        let request = KeepOptions.change(in: chat.description, to: rule.keep.mapValues { [$0] })
         if let problem = await keeping.answer(request).problem { throw Refusal(problem) }
-    }
-}
-
-extension KeepRequest {
-    /// Returns nil if the configuration has no keep rule for the chat.
-    fileprivate init?(_ rule: Configuration.Chat, chat: ChatReference) {
-        guard !rule.keep.isEmpty else { return nil }
-        self.init(.set, chat: chat.description)
-        what = rule.keep["what"]
-        largest = rule.keep["max-size"].flatMap { ByteCount.parse($0) }
-        minimumFree = rule.keep["min-free"].flatMap { ByteCount.parse($0) }
-        metered = rule.keep["metered"].map { $0 == "yes" }
-        when = rule.keep["when"]
-        autoReceive = rule.keep["auto-receive"].map { $0 == "yes" }
     }
 }

@@ -63,8 +63,7 @@ final class MountNotifications: Sendable {
         actions = NotificationActions(
             core: core, fileSystem: fileSystem, cacheRequests: cacheRequests,
             mountpoint: settings.mountpoint,
-            permissions: RememberedPermissions(
-                mount: settings.configuredName, options: settings.mountOptions),
+            permissions: RememberedPermissions(mount: settings.configuredName),
             reveal: { location in revealing.withLock { $0.reveal }?(location) })
         // Subscribed before the current state is read, so that no event is lost.
         let (events, drafts, contents) = (core.core.events(), outbox.draftChanges(), hydrator.changes())

@@ -61,27 +61,23 @@ struct MountSettings: Sendable {
     var chats: [Configuration.Chat] = []
     /// The mount's name in the configuration; nil if it has none.
     var configuredName: String?
-    /// The options of `chatfs mount`.
-    var mountOptions: [Option] = []
     /// True if no prompt is possible.
     var isInBackground: Bool
 
     /// Combines the command line with the configuration's options.
     /// - Parameters:
-    ///   - options: The options of `chatfs mount`; nil if the command is that.
+    ///   - mountpoint: A folder or a name in the configuration; nil for its only mount.
     ///   - phone: The phone, for commands without another core.
     static func configured(
-        _ invocation: Invocation, options: [Option]? = nil, phone: OfficialCoreChoice? = nil
+        _ invocation: Invocation, mountpoint: String?, phone: OfficialCoreChoice? = nil
     ) throws -> MountSettings {
-        let options = options ?? invocation.command.options
-        let configuration = try ConfigurationAccess.read(options: options)
-        let (folder, mount) = try configuration.chosen(invocation.optionalArgument("MOUNTPOINT"))
+        let configuration = try ConfigurationAccess.read()
+        let (folder, mount) = try configuration.chosen(mountpoint)
         var settings = try MountSettings(
             invocation.adding(configuration.options(of: mount)),
             mountpoint: try Mountpoint.absolutePath(of: folder), phone: phone)
         settings.chats = mount?.chats ?? []
         settings.configuredName = mount?.name
-        settings.mountOptions = options
         return settings
     }
 
@@ -91,33 +87,23 @@ struct MountSettings: Sendable {
     ///   - given: The core, for commands without an option for it.
     init(_ invocation: Invocation, mountpoint: String, phone given: OfficialCoreChoice? = nil) throws {
         self.mountpoint = mountpoint
-        profile = invocation.value(of: "profile")
+        profile = invocation.ifTaken(CommonOptions.profile)
         directory = try DirectoryAccess(invocation)
-        cachePath = AbsolutePath.of(invocation["cache-dir"] ?? Self.defaultCachePath())
+        cachePath = AbsolutePath.of(invocation[MountOptions.cacheFolder] ?? Self.defaultCachePath())
         relays = try given == nil ? invocation.relays() : []
-        guard let quietTime = invocation.duration("quiet-time") else {
-            throw UsageError("--quiet-time takes a time such as 1s")
-        }
-        self.quietTime = quietTime
-        deletion = invocation["delete"].flatMap(DeletionPolicy.init) ?? .refused
-        preparation = try MessagePreparation(
-            invocation["strip-metadata"].flatMap(MetadataPolicy.init) ?? .never)
-        previews = invocation["previews"].flatMap(PreviewMode.init) ?? .message
-        folders = invocation["folders"].flatMap(FolderPolicy.init) ?? .archive
-        notifications = invocation["notifications"].flatMap(NotificationMode.init) ?? .instant
-        notificationPreviews =
-            invocation["notification-previews"].flatMap(NotificationPreview.init) ?? .message
-        silencedNotifications = Set(invocation.all("silence").compactMap(NotificationSubject.init))
+        quietTime = invocation[MountOptions.quietTime]
+        deletion = invocation[MountOptions.deletion]
+        preparation = try MessagePreparation(invocation[MessagePreparation.option])
+        previews = invocation[MountOptions.previews]
+        folders = invocation[MountOptions.folders]
+        notifications = invocation[MountOptions.notifications]
+        notificationPreviews = invocation[MountOptions.notificationPreviews]
+        silencedNotifications = Set(invocation[MountOptions.silenced])
         callers = CallerPolicy(
-            previews: previews, refused: try Self.patterns(invocation, "refuse"),
-            allowed: try Self.patterns(invocation, "allow"))
-        writers = WriterPolicy(resuming: try Self.patterns(invocation, "resumes"))
-        official =
-            try given
-            ?? OfficialCoreChoice(
-                core: invocation["core"], database: invocation["database"],
-                filesFolder: invocation["files-folder"],
-                passphraseDescriptor: invocation["database-passphrase-fd"])
+            previews: previews, refused: try Self.patterns(invocation, MountOptions.refused),
+            allowed: try Self.patterns(invocation, MountOptions.allowed))
+        writers = WriterPolicy(resuming: try Self.patterns(invocation, MountOptions.resuming))
+        official = try given ?? OfficialCoreChoice(invocation)
         let phone = try PhoneOptions(invocation)
         guard official?.isPhone == true || !phone.isGiven else {
             throw UsageError(
@@ -125,23 +111,19 @@ struct MountSettings: Sendable {
         }
         official?.phone = phone
         // Messages on a phone are marked as read only with an explicit option.
-        let mark = invocation["mark-read"].flatMap(MarkRead.init)
-        let isPhone = official?.isPhone == true
-        marksRead = mark.map { $0 == .onOpen } ?? !isPhone
-        relayPolicy = invocation.value(of: "relay-policy").flatMap(RelayApprovalPolicy.init)
-        isInBackground = invocation.has("background")
-        metricsPath = invocation["metrics"].map(AbsolutePath.of)
-        hydration.cacheMode = invocation["cache"].flatMap(CacheMode.init) ?? .sealed
-        hydration.cacheLimit = invocation.byteCount("cache-size")
-        if let free = invocation.byteCount("cache-min-free") { hydration.minimumFree = free }
-        hydration.finishesWhatWasRead = !invocation.has("no-finish")
-        proxy = try invocation.value(of: "socks-proxy").map { text throws(UsageError) in
-            try Invocation.proxy(text)
-        }
+        marksRead = invocation[MountOptions.markRead].map { $0 == .onOpen } ?? (official?.isPhone != true)
+        relayPolicy = invocation.ifTaken(MountOptions.relayPolicy)
+        isInBackground = invocation[MountOptions.background]
+        metricsPath = invocation[MountOptions.metrics].map(AbsolutePath.of)
+        hydration.cacheMode = invocation[MountOptions.cache]
+        hydration.cacheLimit = invocation[MountOptions.cacheSize]
+        hydration.minimumFree = invocation[MountOptions.cacheMinimumFree]
+        hydration.finishesWhatWasRead = !invocation[MountOptions.noFinish]
+        proxy = try invocation.proxy(MountOptions.proxy)
         // Also made with `refuse`, because the user may permit archives later.
         folderArchiver = FolderArchiver()
         // By default, pasting is refused with a sentence instead.
-        guard folderArchiver != nil || folders != .archive || invocation.given["folders"] == nil else {
+        guard folderArchiver != nil || folders != .archive || !invocation.isGiven(MountOptions.folders) else {
             throw UsageError("--folders archive needs libarchive (package libarchive13)")
         }
         try check()
@@ -179,12 +161,6 @@ struct MountSettings: Sendable {
         return core
     }
 
-    /// The values of `--mark-read`.
-    enum MarkRead: String, CaseIterable {
-        case onOpen = "on-open"
-        case never
-    }
-
     /// Returns the cache directory of a profile. Only one process holds a profile, so only one uses the directory.
     func cacheFolder(profile id: Int64) -> String {
         let place = official?.folder(dataPath: directory.path) ?? directory.path
@@ -193,12 +169,13 @@ struct MountSettings: Sendable {
     }
 
     private static func patterns(
-        _ invocation: Invocation, _ option: String
+        _ invocation: Invocation, _ option: Option<[String]>
     ) throws(UsageError) -> [ProgramPattern] {
-        try invocation.all(option).map { text throws(UsageError) in
+        try invocation[option].map { text throws(UsageError) in
             guard let pattern = ProgramPattern(text) else {
                 throw UsageError(
-                    "--\(option) takes the name of a program, or NAME:WORD with a word of its command line")
+                    "--\(option.name) takes the name of a program, or NAME:WORD with a word of its command line"
+                )
             }
             return pattern
         }

@@ -20,7 +20,20 @@ struct OfficialCoreChoice: Sendable {
 
     var isPhone: Bool { if case .phone = address { true } else { false } }
 
-    /// Returns nil without `--core`.
+    /// Reads those of `CommonOptions.official` that the command takes. Returns nil without `--core`.
+    init?(_ invocation: Invocation) throws {
+        try self.init(
+            core: invocation[CommonOptions.core], database: invocation.ifTaken(CommonOptions.database),
+            filesFolder: invocation.ifTaken(CommonOptions.filesFolder),
+            passphraseDescriptor: invocation.ifTaken(CommonOptions.databasePassphrase))
+    }
+
+    /// The phone of `PhoneOptions.phone`.
+    init?(phoneOf invocation: Invocation) throws {
+        try self.init(core: invocation[PhoneOptions.phone].map { "phone:" + $0 } ?? "phone", database: nil)
+    }
+
+    /// Returns nil without a core.
     init?(
         core: String?, database: String?, filesFolder: String? = nil, passphraseDescriptor: String? = nil
     ) throws {

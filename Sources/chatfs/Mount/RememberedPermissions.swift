@@ -8,22 +8,19 @@ import Notifications
 struct RememberedPermissions: Sendable {
     /// The mount's name in the configuration; nil if it has none.
     let mount: String?
-    /// The options of `chatfs mount`.
-    let options: [Option]
 
     /// Blocks.
     func remember(_ permission: Permission) throws(ConfigurationError) {
         guard let mount else { return }
-        let (option, value, repeats) =
+        let (option, value): (any OptionDeclaration, String) =
             switch permission {
-            case .deletion: ("delete", DeletionPolicy.own.rawValue, false)
-            case .folders: ("folders", FolderPolicy.archive.rawValue, false)
-            case .program(let name): ("allow", name, true)
+            case .deletion: (MountOptions.deletion, DeletionPolicy.own.rawValue)
+            case .folders: (MountOptions.folders, FolderPolicy.archive.rawValue)
+            case .program(let name): (MountOptions.allowed, name)
             }
         // False if the user removed the table meanwhile.
         _ = try ConfigurationAccess.file.set(
-            option, to: value, repeats: repeats, ofMount: mount,
-            checkedBy: ConfigurationAccess.reader(options))
+            option, to: value, ofMount: mount, checkedBy: ConfigurationAccess.reader)
     }
 }
 

@@ -30,58 +30,59 @@ struct PhoneOptions: Sendable {
         return range
     }()
 
-    static let listen = Option.value(
+    private static let listen = Option(
         "listen", named: "ADDRESS[:PORT]", .text,
         "With --core phone: address and port to listen on; default the address in its network and any port."
     )
-    static let host = Option.value(
+    private static let host = Option(
         "host", named: "NAME[:PORT]", .text,
         "With --core phone: name and port to print in the link, such as a forwarded port or a name in a VPN.")
-    static let versions = Option.value(
+    private static let versions = Option(
         "versions", named: "MIN-MAX", .text,
         "With --core phone: accepted versions of the app; default "
             + "\(testedVersions.minimum)-\(testedVersions.maximum). A newer app may need a higher MAX.")
-    static let policy = Option.value(
-        "policy", named: "POLICY", .choice(Policy.allCases.map(\.rawValue)),
+    private static let policy = Option(
+        "policy", named: "POLICY", .choice(Policy.self),
         "With --core phone: receive makes the phone receive a missing file that you open, which uses its "
             + "storage (the default); phone-only prevents that.")
-    static let receiveLimit = Option.value(
+    private static let receiveLimit = Option(
         "receive-limit", named: "SIZE", .byteCount,
-        "With --core phone: do not make it receive larger files; default 100mb.")
+        "With --core phone: do not make it receive larger files; default \(ByteCount.exact(PhoneOptions().limit))."
+    )
 
     /// For commands without `--core`.
-    static let phone = Option.value(
+    static let phone = Option(
         "name", named: "NAME", .text,
         "Name of the phone, or for a new phone; not needed if there is only one.")
 
-    static let options = [listen, host, versions, policy, receiveLimit]
+    static let options: [any OptionDeclaration] = [listen, host, versions, policy, receiveLimit]
 
     init() {}
 
     /// Reads `options`, which the command must have.
     init(_ invocation: Invocation) throws(UsageError) {
-        isGiven = Self.options.contains { invocation[$0.name] != nil }
-        if let text = invocation["listen"] {
+        isGiven = Self.options.contains(where: invocation.isGiven)
+        if let text = invocation[Self.listen] {
             guard let place = Self.place(text, port: 0) else {
                 throw UsageError("--listen takes an address of this machine, or ADDRESS:PORT")
             }
             listening = place
         }
-        if let text = invocation["host"] {
+        if let text = invocation[Self.host] {
             guard Self.place(text, port: 0) != nil else {
                 throw UsageError("--host takes a name or an address, or NAME:PORT")
             }
             name = text
         }
-        if let text = invocation["versions"] {
+        if let text = invocation[Self.versions] {
             let parts = text.split(separator: "-", omittingEmptySubsequences: false)
             guard parts.count == 2, let first = AppVersion(parts[0]), let last = AppVersion(parts[1]),
                 let given = AppVersionRange(first, last)
             else { throw UsageError("--versions takes two versions, such as 6.3-7.1") }
             range = given
         }
-        if let limit = invocation.byteCount("receive-limit") { self.limit = limit }
-        if invocation["policy"] == Policy.phoneOnly.rawValue { limit = 0 }
+        if let limit = invocation[Self.receiveLimit] { self.limit = limit }
+        if invocation[Self.policy] == .phoneOnly { limit = 0 }
     }
 
     /// Parses a host with an optional port.

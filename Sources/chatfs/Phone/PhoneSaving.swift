@@ -15,33 +15,31 @@ enum PhoneSaving {
             limit it. If the phone leaves, repeat the command to continue. The phone must not be mounted meanwhile; \
             the command waits for it.
             """,
-        arguments: [
-            Argument("CHAT", .text, count: .any, "A contact, group or chat, by its name or reference."),
-            Argument("DIR", .folder, "A new folder, or the folder of an earlier run."),
-        ],
-        options: [
-            .flag("all", "Save all chats."), PhoneOptions.phone,
-            PhoneOptions.listen, PhoneOptions.host, PhoneOptions.versions, PhoneOptions.policy,
-            PhoneOptions.receiveLimit,
-        ] + LinkDisplay.options + [CommonOptions.noEncryption] + CommonOptions.directory,
+        arguments: [chats, folder],
+        options: [all, PhoneOptions.phone] + PhoneOptions.options + LinkDisplay.options
+            + [CommonOptions.noEncryption] + CommonOptions.directory,
         examples: [
             Example("chatfs phone save --all ~/Backup", "Back up all files on the phone."),
             Example("chatfs phone save Family Bob ~/Backup", "Save two chats."),
         ],
         waitsForStop: true
     ) { invocation in
-        let chats = invocation.allArguments("CHAT")
-        guard chats.isEmpty == invocation.has("all") else {
+        let chats = invocation[chats]
+        guard chats.isEmpty == invocation[all] else {
             throw UsageError("give names of chats, or --all")
         }
         try await invocation.untilStopped(grace: .seconds(5)) {
-            try await save(chats, to: AbsolutePath.of(invocation.argument("DIR")), invocation)
+            try await save(chats, to: AbsolutePath.of(invocation[folder]), invocation)
         }
     }
 
+    private static let chats = Argument(
+        "CHAT", .text, count: .any, "A contact, group or chat, by its name or reference.")
+    private static let folder = Argument("DIR", .folder, "A new folder, or the folder of an earlier run.")
+    private static let all = Option.flag("all", "Save all chats.")
+
     private static func save(_ names: [String], to path: String, _ invocation: Invocation) async throws {
-        let word = invocation["name"].map { "phone:" + $0 } ?? "phone"
-        guard var choice = try OfficialCoreChoice(core: word, database: nil) else { return }
+        guard var choice = try OfficialCoreChoice(phoneOf: invocation) else { return }
         choice.phone = try PhoneOptions(invocation)
         var settings = CoreSettings(
             profile: nil, directory: try DirectoryAccess(invocation), official: choice)

@@ -29,10 +29,10 @@ enum AnyRelay: Hashable, Sendable {
         }
     }
 
-    /// Reads the arguments `ADDR`; `-` stands for the lines of standard input.
-    static func read(_ invocation: Invocation) async throws -> [AnyRelay] {
+    /// Parses arguments; `-` stands for the lines of standard input.
+    static func read(_ arguments: [String]) async throws -> [AnyRelay] {
         var relays: [AnyRelay] = []
-        for argument in invocation.allArguments("ADDR") {
+        for argument in arguments {
             let texts = argument == "-" ? await lines() : [argument]
             relays += try texts.map { text throws(UsageError) in
                 guard let relay = AnyRelay(text) else {

@@ -7,13 +7,13 @@ import XFTP
 struct InwardRelays: Sendable {
     private(set) var approved: [RelayAddress]
 
-    static let option = Option.value(
-        "approve", named: "RELAY", .text, repeats: true,
+    static let option = Option.list(
+        "approve", named: "RELAY", .text,
         "Contact this relay inside this machine's own network. Approve only relays that you know.")
 
     init(_ invocation: Invocation) throws(UsageError) {
         var approved: [RelayAddress] = []
-        for text in invocation.all(Self.option.name) {
+        for text in invocation[Self.option] {
             guard let relay = RelayAddress(text) else {
                 throw UsageError("--approve takes the address of a relay, xftp://fingerprint@host:port")
             }

@@ -13,7 +13,7 @@ struct ProfileRelays: Sendable {
 
     /// Reads `CommonOptions.profile` and `CommonOptions.directory`.
     init(_ invocation: Invocation) async throws {
-        try await self.init(of: invocation["profile"], through: try DirectoryAccess(invocation))
+        try await self.init(of: invocation[CommonOptions.profile], through: try DirectoryAccess(invocation))
     }
 
     init(of name: String?, through access: DirectoryAccess) async throws {

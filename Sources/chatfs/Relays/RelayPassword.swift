@@ -5,32 +5,26 @@ import Posix
 
 /// The password of an own relay, never taken from the command line, which every user of the machine can read.
 enum RelayPassword {
-    static let options: [Option] = [
-        .value(
-            "password-file", named: "FILE", .file,
-            "Require the password in this file from clients that create chunks or queues: "
-                + "xftp://FINGERPRINT:PASSWORD@HOST:PORT."),
-        .value(
-            "password-fd", named: "N", .text, "Read the password from this file descriptor."),
-    ]
+    private static let path = Option(
+        "password-file", named: "FILE", .file,
+        "Require the password in this file from clients that create chunks or queues: "
+            + "xftp://FINGERPRINT:PASSWORD@HOST:PORT.")
+    private static let descriptor = Option(
+        "password-fd", named: "N", .text, "Read the password from this file descriptor.")
+    static let options: [any OptionDeclaration] = [path, descriptor]
 
     /// Returns nil if no password is given. Blocks.
     static func read(_ invocation: Invocation) throws -> String? {
-        switch (invocation["password-file"], invocation["password-fd"]) {
-        case (nil, nil): return nil
-        case (.some, .some):
-            throw UsageError("only one of --password-file and --password-fd can be given")
-        case (let path?, nil):
-            let file = try naming("--password-file") { () throws(SystemError) in
-                try OpenFile(AbsolutePath.of(path), flags: O_RDONLY)
-            }
-            return try password(in: file, "--password-file")
-        case (nil, let text?):
-            guard let number = Int32(text), number >= 0 else {
-                throw UsageError("--password-fd takes the number of an open file descriptor")
-            }
-            return try password(in: OpenFile(adopting: number), "--password-fd")
+        guard let path = invocation[path] else {
+            return try invocation.file(descriptor).map { try password(in: $0, "--password-fd") }
         }
+        guard !invocation.isGiven(descriptor) else {
+            throw UsageError("only one of --password-file and --password-fd can be given")
+        }
+        let file = try naming("--password-file") { () throws(SystemError) in
+            try OpenFile(AbsolutePath.of(path), flags: O_RDONLY)
+        }
+        return try password(in: file, "--password-file")
     }
 
     private static func password(in file: OpenFile, _ option: String) throws -> String {

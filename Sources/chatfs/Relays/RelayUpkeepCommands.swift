@@ -11,9 +11,20 @@ import XFTPRelay
 
 /// `chatfs relay stat` and `chatfs relay purge`: the data of an own relay.
 enum RelayUpkeepCommands {
-    private static let folder = Option.value(
+    private static let folder = Option(
         "dir", named: "DIR", .folder,
         "The folder of the relay; default ${XDG_DATA_HOME:-~/.local/share}/chatfs/relay.")
+    private static let unused = Option(
+        "unused", named: "TIME", .duration,
+        "Delete queues without a request since their creation this long ago; default 1d without another option."
+    )
+    private static let idle = Option(
+        "idle", named: "TIME", .duration, "Delete queues without a request for this long.")
+    private static let chunks = Option(
+        "chunks", named: "TIME", .duration, "Delete chunks that are at least this old.")
+    private static let everything = Option.flag(
+        "everything", "Delete all queues, messages and chunks, also those in use.")
+    private static let yes = Option.flag("yes", "With --everything: do not ask.")
 
     static let stat = Command(
         "stat", "Show the contents of a relay of your own.",
@@ -34,29 +45,19 @@ enum RelayUpkeepCommands {
             them earlier, for a full relay. The owner of a deleted queue can no longer receive through it. Queues with \
             a connected subscriber stay. The relay may run.
             """,
-        options: [
-            folder,
-            .value(
-                "unused", named: "TIME", .duration,
-                "Delete queues without a request since their creation this long ago; default 1d without another option."
-            ),
-            .value("idle", named: "TIME", .duration, "Delete queues without a request for this long."),
-            .value("chunks", named: "TIME", .duration, "Delete chunks that are at least this old."),
-            .flag("everything", "Delete all queues, messages and chunks, also those in use."),
-            .flag("yes", "With --everything: do not ask."),
-        ] + CommonOptions.unlocking,
+        options: [folder, unused, idle, chunks, everything, yes] + CommonOptions.unlocking,
         examples: [
             Example("chatfs relay purge", "Delete queues that were never used."),
             Example("chatfs relay purge --idle 30d --chunks 12h", "Also delete older queues and chunks."),
         ]
     ) { invocation in
         var request = RelayRequest()
-        request.unused = invocation.duration("unused").map(\.components.seconds)
-        request.idle = invocation.duration("idle").map(\.components.seconds)
-        request.chunks = invocation.duration("chunks").map(\.components.seconds)
-        if invocation.has("everything") {
+        request.unused = invocation[unused].map(\.components.seconds)
+        request.idle = invocation[idle].map(\.components.seconds)
+        request.chunks = invocation[chunks].map(\.components.seconds)
+        if invocation[everything] {
             guard !request.isPurge else { throw UsageError("--everything does not go with a time") }
-            guard try invocation.has("yes") || isWanted() else { throw Refusal("Nothing was deleted.") }
+            guard try invocation[yes] || isWanted() else { throw Refusal("Nothing was deleted.") }
             request.everything = true
         }
         if !request.isPurge { request.unused = 86_400 }
@@ -75,7 +76,7 @@ enum RelayUpkeepCommands {
 
     /// Sends the request to a running relay, or carries it out in its directory.
     private static func ask(_ request: RelayRequest, _ invocation: Invocation) async throws -> RelayAnswer {
-        let path = AbsolutePath.of(invocation["dir"] ?? DataDirectory.defaultPath() + "/relay")
+        let path = AbsolutePath.of(invocation[folder] ?? DataDirectory.defaultPath() + "/relay")
         guard access(path + "/server.crt", F_OK) == 0 else { throw Refusal("There is no relay in \(path).") }
         let running = try await ThreadPool.shared.run { () throws(DesktopError) in
             try RelayControlClient.ask(request, folder: path)
@@ -88,7 +89,7 @@ enum RelayUpkeepCommands {
         _ request: RelayRequest, _ path: String, _ invocation: Invocation
     ) async throws -> RelayAnswer {
         let access = try DirectoryAccess(path: DataDirectory.defaultPath(), ways: Ways(invocation))
-        let isDefault = invocation["dir"] == nil
+        let isDefault = invocation[folder] == nil
         let (files, settings) = try await ThreadPool.shared.run {
             var settings = RelaySettings(folder: path)
             settings.key =

@@ -7,9 +7,8 @@ struct MessagePreparation: Sendable {
     private let metadata: MetadataRemover?
     private let previews = PreviewMaker()
 
-    static let option = Option.value(
-        "strip-metadata", named: "OF", .choice(MetadataPolicy.allCases.map(\.rawValue)),
-        default: MetadataPolicy.never.rawValue,
+    static let option = Option(
+        "strip-metadata", named: "OF", .choice(MetadataPolicy.self), default: .never,
         "Remove place, camera, comments and other metadata from outgoing JPEG, PNG and WebP pictures; needs exiftool."
     )
 
