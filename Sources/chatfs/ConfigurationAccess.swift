@@ -16,7 +16,7 @@ enum ConfigurationAccess {
 
     static var reader: ConfigurationReader {
         ConfigurationReader(
-            mountOptions: MountOptions.all.filter { !isOnlyOnCommandLine($0) },
+            mountOptions: MountOptions.all.filter { !onlyOnCommandLine.contains($0.name) },
             chatOptions: KeepOptions.all, home: variable("HOME") ?? "/")
     }
 
@@ -33,15 +33,12 @@ enum ConfigurationAccess {
 
         """
 
-    /// Returns true for options that are valid for one process only.
-    static func isOnlyOnCommandLine(_ option: any OptionDeclaration) -> Bool {
-        let options: [any OptionDeclaration] =
-            CommonOptions.unlocking + [
-                CommonOptions.databasePassphrase, CommonOptions.confirmMigration, MountOptions.background,
-                MountOptions.save,
-            ]
-        return options.contains { $0.name == option.name }
-    }
+    /// Names of options that are valid for one process only.
+    static let onlyOnCommandLine = Set(
+        (CommonOptions.unlocking + [
+            CommonOptions.databasePassphrase, CommonOptions.confirmMigration, MountOptions.background,
+            MountOptions.save,
+        ]).map(\.name))
 
     private static func variable(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
 }

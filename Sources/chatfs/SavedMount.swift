@@ -4,22 +4,24 @@ import Configuration
 
 /// `chatfs mount --save`: a mount with the options of a command line, added to the configuration.
 struct SavedMount {
-    private let text: String
+    /// The lines of the configuration.
+    let text: String
 
     /// - Parameters:
     ///   - invocation: Command line of `chatfs mount`.
     ///   - mountpoint: Absolute path.
     init(_ name: String, _ invocation: Invocation, at mountpoint: String) {
-        var given = invocation.given
-        for option in MountOptions.all {
-            if ConfigurationAccess.isOnlyOnCommandLine(option) { given[option.name] = nil }
+        var given: [String: [String]] = [:]
+        // 'chatfs phone' chooses its core by --name.
+        let core = CommonOptions.core
+        if !invocation.takes(core) { given[core.name] = [PhoneOptions.core(invocation)] }
+        for option in MountOptions.all where !ConfigurationAccess.onlyOnCommandLine.contains(option.name) {
+            given[option.name] = invocation.given[option.name] ?? given[option.name]
             // Relative paths would depend on the current directory.
             if case .file? = option.type { given[option.name] = given[option.name]?.map(AbsolutePath.of) }
             if case .folder? = option.type { given[option.name] = given[option.name]?.map(AbsolutePath.of) }
         }
-        text =
-            ShownMount(name: name, mountpoint: mountpoint, options: given).lines.joined(separator: "\n")
-            + "\n"
+        text = ShownMount(name: name, mountpoint: mountpoint, options: given).lines.map { $0 + "\n" }.joined()
     }
 
     /// Appends the mount to the file. Blocks.

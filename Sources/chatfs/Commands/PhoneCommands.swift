@@ -50,8 +50,8 @@ enum PhoneCommands {
     ) { invocation in
         try MountCommand.begin(invocation) {
             var settings = try MountSettings.configured(
-                invocation, mountpoint: invocation[mountpoint], phone: OfficialCoreChoice(phoneOf: invocation)
-            )
+                invocation, mountpoint: invocation[mountpoint],
+                phone: OfficialCoreChoice(core: PhoneOptions.core(invocation)))
             settings.phoneDisplay = try LinkDisplay(invocation)
             return settings
         }

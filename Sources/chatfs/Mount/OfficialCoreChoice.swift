@@ -28,14 +28,10 @@ struct OfficialCoreChoice: Sendable {
             passphraseDescriptor: invocation.ifTaken(CommonOptions.databasePassphrase))
     }
 
-    /// The phone of `PhoneOptions.phone`.
-    init?(phoneOf invocation: Invocation) throws {
-        try self.init(core: invocation[PhoneOptions.phone].map { "phone:" + $0 } ?? "phone", database: nil)
-    }
-
     /// Returns nil without a core.
     init?(
-        core: String?, database: String?, filesFolder: String? = nil, passphraseDescriptor: String? = nil
+        core: String?, database: String? = nil, filesFolder: String? = nil,
+        passphraseDescriptor: String? = nil
     ) throws {
         guard let core else {
             guard database == nil, filesFolder == nil, passphraseDescriptor == nil else {

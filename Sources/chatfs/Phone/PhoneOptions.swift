@@ -57,6 +57,11 @@ struct PhoneOptions: Sendable {
 
     static let options: [any OptionDeclaration] = [listen, host, versions, policy, receiveLimit]
 
+    /// Returns the value of `--core` for the phone of `phone`.
+    static func core(_ invocation: Invocation) -> String {
+        invocation[phone].map { "phone:" + $0 } ?? "phone"
+    }
+
     init() {}
 
     /// Reads `options`, which the command must have.

@@ -39,7 +39,9 @@ enum PhoneSaving {
     private static let all = Option.flag("all", "Save all chats.")
 
     private static func save(_ names: [String], to path: String, _ invocation: Invocation) async throws {
-        guard var choice = try OfficialCoreChoice(phoneOf: invocation) else { return }
+        guard var choice = try OfficialCoreChoice(core: PhoneOptions.core(invocation)) else {
+            return
+        }
         choice.phone = try PhoneOptions(invocation)
         var settings = CoreSettings(
             profile: nil, directory: try DirectoryAccess(invocation), official: choice)
