@@ -26,10 +26,9 @@ extension ArgumentDeclaration {
 /// A positional argument. `invocation[argument]` is its value: an array if it has a count, an optional if it may be
 /// absent and has no default.
 public struct Argument<Value: Sendable>: ArgumentDeclaration {
-    public let name: String
+    public let name, help: String
     public let type: ValueType
     public let count: ArgumentCount
-    public let help: String
     public let defaultText: String?
     private let read: @Sendable ([String]) -> Value
 

@@ -31,8 +31,7 @@ public struct Command: Sendable {
     public init(
         _ name: String, _ abstract: String, discussion: String = "", section: String = "",
         arguments: [any ArgumentDeclaration] = [], options: [any OptionDeclaration] = [],
-        examples: [Example] = [],
-        waitsForStop: Bool = false, isHidden: Bool = false, run: @escaping Run
+        examples: [Example] = [], waitsForStop: Bool = false, isHidden: Bool = false, run: @escaping Run
     ) {
         self.init(
             name, abstract, discussion, section, arguments, options, examples, waitsForStop, isHidden,
@@ -44,8 +43,8 @@ public struct Command: Sendable {
     public static func beginningAlone(
         _ name: String, _ abstract: String, discussion: String = "", section: String = "",
         arguments: [any ArgumentDeclaration] = [], options: [any OptionDeclaration] = [],
-        examples: [Example] = [],
-        waitsForStop: Bool = false, begin: @escaping @Sendable (Invocation) throws -> Run
+        examples: [Example] = [], waitsForStop: Bool = false,
+        begin: @escaping @Sendable (Invocation) throws -> Run
     ) -> Command {
         Command(
             name, abstract, discussion, section, arguments, options, examples, waitsForStop, false,
@@ -54,22 +53,14 @@ public struct Command: Sendable {
 
     private init(
         _ name: String, _ abstract: String, _ discussion: String, _ section: String,
-        _ arguments: [any ArgumentDeclaration],
-        _ options: [any OptionDeclaration], _ examples: [Example], _ waitsForStop: Bool, _ isHidden: Bool,
-        begin: @escaping @Sendable (Invocation) throws -> Run
+        _ arguments: [any ArgumentDeclaration], _ options: [any OptionDeclaration], _ examples: [Example],
+        _ waitsForStop: Bool, _ isHidden: Bool, subcommands: [Command] = [], unnamed: String? = nil,
+        begin: (@Sendable (Invocation) throws -> Run)?
     ) {
-        self.name = name
-        self.abstract = abstract
-        self.discussion = discussion
-        self.section = section
-        self.arguments = arguments
-        self.options = options
-        self.examples = examples
-        self.waitsForStop = waitsForStop
-        self.isHidden = isHidden
-        self.begin = begin
-        subcommands = []
-        unnamed = nil
+        (self.name, self.abstract, self.discussion, self.section) = (name, abstract, discussion, section)
+        (self.arguments, self.options, self.examples) = (arguments, options, examples)
+        (self.subcommands, self.unnamed, self.begin) = (subcommands, unnamed, begin)
+        (self.waitsForStop, self.isHidden) = (waitsForStop, isHidden)
     }
 
     /// Returns the command with words of other programs for suggestions.
@@ -95,17 +86,8 @@ public struct Command: Sendable {
         examples: [Example] = [], subcommands: [Command], unnamed: String? = nil
     ) {
         precondition(unnamed == nil || subcommands.contains { $0.name == unnamed })
-        self.name = name
-        self.abstract = abstract
-        self.discussion = discussion
-        self.section = section
-        self.examples = examples
-        self.subcommands = subcommands
-        self.unnamed = unnamed
-        arguments = []
-        options = []
-        waitsForStop = false
-        isHidden = false
-        begin = nil
+        self.init(
+            name, abstract, discussion, section, [], [], examples, false, false, subcommands: subcommands,
+            unnamed: unnamed, begin: nil)
     }
 }

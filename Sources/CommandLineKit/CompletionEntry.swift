@@ -53,7 +53,7 @@ struct CompletionEntry {
 
     /// Options with a value in the next word.
     var valueOptions: [String] {
-        options.filter { $0.type != nil }.flatMap { ["--" + $0.name] + ($0.short.map { ["-\($0)"] } ?? []) }
+        options.filter { $0.type != nil }.flatMap(\.words)
     }
 
     /// True if the command has subcommands.
@@ -65,9 +65,7 @@ struct CompletionEntry {
 
 extension [CompletionEntry] {
     /// The verbosity options, which groups accept too.
-    static let verbosity = Verbosity.options.flatMap {
-        ["--" + $0.name] + ($0.short.map { ["-\($0)"] } ?? [])
-    }
+    static let verbosity = Verbosity.options.flatMap(\.words)
 
     /// Patterns of all subcommands with their paths.
     var commands: [(pattern: String, path: String)] {
@@ -90,8 +88,7 @@ extension [CompletionEntry] {
         flatMap { entry in
             entry.options.compactMap { option in
                 guard let type = option.type else { return nil }
-                let names = ["--" + option.name] + (option.short.map { ["-\($0)"] } ?? [])
-                return (names.map(entry.pattern).joined(separator: separator), CompletionKind(type))
+                return (option.words.map(entry.pattern).joined(separator: separator), CompletionKind(type))
             }
         }
     }

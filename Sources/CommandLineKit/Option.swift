@@ -18,18 +18,18 @@ public protocol OptionDeclaration: Sendable {
 extension OptionDeclaration {
     /// `--relay ADDR`.
     var usage: String { "--" + name + (type == nil ? "" : " " + valueName) }
+    /// `--relay` and `-r`.
+    var words: [String] { ["--" + name] + (short.map { ["-\($0)"] } ?? []) }
 }
 
 /// An option: `--background`, `--relay ADDR`, `-o FILE`. `invocation[option]` is its value: a `Bool` for a flag, an
 /// array for a list, else an optional, or the type itself if there is a default.
 public struct Option<Value: Sendable>: OptionDeclaration {
-    public let name: String
+    public let name, valueName, help: String
     public let short: Character?
     public let type: ValueType?
-    public let valueName: String
     public let defaultText: String?
     public let repeats: Bool
-    public let help: String
     private let read: @Sendable ([String]) -> Value
 
     /// Creates an option with a value: the next word, whatever it begins with, or the text after `=`.

@@ -23,6 +23,8 @@ public struct Parser {
     private var commands: [Command]
     private var options: [String: [String]] = [:]
     private var words: [String] = []
+    /// The last command named so far.
+    private var command: Command { commands[commands.count - 1] }
     private var verbosity = Verbosity.normal
 
     private init(program: Command) {
@@ -67,7 +69,6 @@ public struct Parser {
             }
         }
         enterUnnamed()
-        let command = commands[commands.count - 1]
         guard command.begin != nil else {
             let names = command.subcommands.filter { !$0.isHidden }.map(\.name)
             throw UsageError(
@@ -84,34 +85,28 @@ public struct Parser {
 
     /// Enters the unnamed subcommand, which takes the group's options.
     private mutating func enterUnnamed() {
-        let group = commands[commands.count - 1]
-        guard let name = group.unnamed, let next = group.subcommands.first(where: { $0.name == name }) else {
-            return
-        }
+        guard let name = command.unnamed, let next = command.subcommands.first(where: { $0.name == name })
+        else { return }
         commands.append(next)
     }
 
     /// Returns true if the option may belong to the unnamed subcommand. For the program itself only that command's own
     /// options do; others are mistakes.
     private func isOfUnnamed(_ word: String) -> Bool {
-        let group = commands[commands.count - 1]
-        guard commands.count == 1, let next = group.subcommands.first(where: { $0.name == group.unnamed })
-        else {
-            return true
-        }
+        guard commands.count == 1, let next = command.subcommands.first(where: { $0.name == command.unnamed })
+        else { return true }
         let name = word.drop { $0 == "-" }.prefix { $0 != "=" }
         return next.options.contains { $0.name == name }
     }
 
     /// Takes a word without dashes: the next command's name, or an argument.
     private mutating func take(_ word: String) throws(UsageError) {
-        let command = commands[commands.count - 1]
         guard !command.subcommands.isEmpty else {
             words.append(word)
             return
         }
         guard let next = command.subcommands.first(where: { $0.name == word }) else {
-            if takesUnnamed(word, command) {
+            if takesUnnamed(word) {
                 enterUnnamed()
                 words.append(word)
                 return
@@ -125,7 +120,7 @@ public struct Parser {
     }
 
     /// Returns true if a word is an argument of the unnamed subcommand rather than a mistyped name.
-    private func takesUnnamed(_ word: String, _ command: Command) -> Bool {
+    private func takesUnnamed(_ word: String) -> Bool {
         guard let unnamed = command.subcommands.first(where: { $0.name == command.unnamed }),
             !unnamed.arguments.isEmpty
         else { return false }
@@ -137,10 +132,9 @@ public struct Parser {
     ) throws(UsageError) {
         let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
         let name = String(parts[0])
-        let known = commands[commands.count - 1].options
+        let known = command.options
         guard let option = known.first(where: { $0.name == name }) else {
-            let common = Help.allOptions(
-                of: commands[commands.count - 1], isProgram: commands.count == 1)
+            let common = Help.allOptions(of: command, isProgram: commands.count == 1)
             if parts.count == 2, common.contains(where: { $0.name == name }) {
                 throw UsageError("--\(name) takes no value")
             }
@@ -167,7 +161,7 @@ public struct Parser {
     ) throws(UsageError) -> Bool {
         var letters = letters
         while let letter = letters.popFirst() {
-            let known = commands[commands.count - 1].options
+            let known = command.options
             guard let option = known.first(where: { $0.short == letter }) else {
                 if let common = Verbosity.options.first(where: { $0.short == letter }) {
                     changeVerbosity(common)

@@ -16,13 +16,9 @@ public struct ValueKind<Value: Sendable>: Sendable {
 
 extension ValueKind<String> {
     public static var text: ValueKind { words(.text) }
-    /// A path; completions offer files.
     public static var file: ValueKind { words(.file) }
-    /// A path; completions offer directories.
     public static var folder: ValueKind { words(.folder) }
-    /// A text for which completions offer the lines of `PROGRAM complete LIST`.
     public static func listed(_ list: String) -> ValueKind { words(.listed(list)) }
-    /// One of these words.
     public static func choice(_ words: [String]) -> ValueKind { self.words(.choice(words)) }
 
     private static func words(_ type: ValueType) -> ValueKind {
@@ -47,21 +43,18 @@ extension ValueKind<Bool> {
 }
 
 extension ValueKind<Int> {
-    /// An integer in the range.
     public static func integer(_ range: ClosedRange<Int>) -> ValueKind {
         ValueKind(type: .integer(range), parse: { Int($0) }, format: { "\($0)" })
     }
 }
 
 extension ValueKind<UInt64> {
-    /// A size in bytes: `10gb`, `512kb`, `65536`.
     public static var byteCount: ValueKind {
         ValueKind(type: .byteCount, parse: { ByteCount.parse($0) }, format: ByteCount.exact)
     }
 }
 
 extension ValueKind<Duration> {
-    /// A duration: `500ms`, `1s`, `5m`, `48h`, `7d`.
     public static var duration: ValueKind {
         ValueKind(type: .duration, parse: DurationText.parse, format: DurationText.exact)
     }

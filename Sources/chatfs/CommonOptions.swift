@@ -75,7 +75,10 @@ enum CommonOptions {
         "no-encryption", "Do not encrypt a new data directory: anyone with the disk can read it.")
 
     /// Options of commands that use the daemon of a profile's mount or a core of their own.
-    static let access: [any OptionDeclaration] = [profile, mount] + directory + official
+    static let access: [any OptionDeclaration] = ofProfile + official
+
+    /// Options of commands about a profile of the data directory.
+    static let ofProfile: [any OptionDeclaration] = [profile, mount] + directory
 
     /// Options of the core with the chats.
     static let official: [any OptionDeclaration] = [core, database, filesFolder, databasePassphrase]

@@ -17,8 +17,7 @@ enum AcceptCommand {
             accept the request. The command ends when the other side is connected. After an interruption it continues \
             the next time the profile is mounted or used. Repeating a link makes no second contact.
             """,
-        section: CommandSection.chats,
-        arguments: [link],
+        section: CommandSection.chats, arguments: [link],
         options: ContactMeeting.options,
         examples: [
             Example("wl-paste | chatfs accept -", "A link from the clipboard."),

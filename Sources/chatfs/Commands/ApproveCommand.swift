@@ -38,8 +38,7 @@ enum ApproveCommand {
 
             A FILE on a mount approves the servers that its error names.
             """,
-        section: CommandSection.chats,
-        arguments: [words],
+        section: CommandSection.chats, arguments: [words],
         options: [
             list, json, revoke, policy, CommonOptions.profile, CommonOptions.mount, CommonOptions.core,
             CommonOptions.database, CommonOptions.noEncryption,

@@ -14,8 +14,7 @@ enum CacheCommand {
         subcommands: [
             Command(
                 "show", "Show the size, mode and limits of the cache.",
-                arguments: [CommonOptions.mountpoint],
-                options: [json, CommonOptions.mount],
+                arguments: [CommonOptions.mountpoint], options: [json, CommonOptions.mount],
                 examples: [Example("chatfs cache show", "Show the cache of the only mount.")]
             ) { try await ask(.show, $0, isForPrograms: $0[json]) },
             Command(

@@ -14,8 +14,7 @@ enum CancelCommand {
             notified; its message stays. A file that is still queued, or held back because it may be unfinished, is \
             removed.
             """,
-        section: CommandSection.daily,
-        arguments: [paths],
+        section: CommandSection.daily, arguments: [paths],
         examples: [Example("chatfs cancel ~/Chats/Alice/film.mp4", "Stop this transfer.")]
     ) { invocation in
         let paths = invocation[paths]

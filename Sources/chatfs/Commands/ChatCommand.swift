@@ -26,8 +26,7 @@ enum ChatCommand {
             A contact on the network is notified, and may set another time. The command fails for a contact who does \
             not allow it. In a group on the network only owners can set the time.
             """,
-        arguments: [chat, time],
-        options: [CommonOptions.profile, CommonOptions.mount] + CommonOptions.directory,
+        arguments: [chat, time], options: CommonOptions.ofProfile,
         examples: [
             Example("chatfs chat ttl Bob 7d", "Delete messages after a week."),
             Example("chatfs chat ttl Bob off", "Keep messages."),

@@ -74,8 +74,7 @@ struct ChatCommands {
                 Others keep their copies. A mount removes the folder at once, with files that were copied into it and \
                 not sent yet. A program that has a file open keeps the local bytes.
                 """,
-            arguments: [argument],
-            options: [Confirmation.option] + CommonOptions.access,
+            arguments: [argument], options: [Confirmation.option] + CommonOptions.access,
             examples: [Example("chatfs \(word) delete \(sample) --yes", "Do not ask.")]
         ) { [kind, argument] invocation in
             let name = invocation[argument]

@@ -11,8 +11,7 @@ enum ChatsCommand {
             Prints the time of the last message, the folder and the reference of each chat, newest first. If a contact \
             or group now has another display name, it is shown too; commands do not accept it.
             """,
-        section: CommandSection.daily,
-        arguments: [CommonOptions.mountpoint],
+        section: CommandSection.daily, arguments: [CommonOptions.mountpoint],
         options: [ProgramConnection.json, CommonOptions.mount],
         examples: [Example("chatfs chats", "List the chats of the only mount.")]
     ) { invocation in

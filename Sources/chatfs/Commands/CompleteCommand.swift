@@ -49,9 +49,7 @@ enum CompleteCommand {
 
     private static func found(_ list: List, _ line: Line) throws -> [String] {
         if list == .mountpoints { return try Mounted.all().map(\.mountpoint) }
-        if list == .mounts {
-            return try ConfigurationAccess.read().mounts.map(\.name)
-        }
+        if list == .mounts { return try ConfigurationAccess.read().mounts.map(\.name) }
         let path = line.value(of: CommonOptions.data).map(AbsolutePath.of) ?? DataDirectory.defaultPath()
         let access = DirectoryAccess(path: path, ways: .quiet)
         guard try access.folder.condition != .new else { return [] }

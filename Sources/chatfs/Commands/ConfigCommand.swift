@@ -59,9 +59,7 @@ enum ConfigCommand {
         ])
 
     private static func read() async throws -> Configuration {
-        try await ThreadPool.shared.run { () throws(ConfigurationError) in
-            try ConfigurationAccess.read()
-        }
+        try await ThreadPool.shared.run { () throws(ConfigurationError) in try ConfigurationAccess.read() }
     }
 
     private static func mounts(

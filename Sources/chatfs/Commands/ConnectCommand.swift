@@ -10,8 +10,7 @@ enum ConnectCommand {
 
     static let command = Command(
         "connect", "Make two profiles of this data directory contacts.", section: CommandSection.chats,
-        arguments: [first, second],
-        options: CommonOptions.directory,
+        arguments: [first, second], options: CommonOptions.directory,
         examples: [Example("chatfs connect alice bob", "Give alice a chat with bob, and bob one with alice.")]
     ) { invocation in
         let directory = try await invocation.dataDirectory()

@@ -49,8 +49,7 @@ enum ConnectionCommand {
             Its queues are also deleted from servers that can be reached. The other side is not notified. Connections \
             of contacts, groups and the address are deleted with these.
             """,
-        arguments: [number],
-        options: CommonOptions.access,
+        arguments: [number], options: CommonOptions.access,
         examples: [Example("chatfs connection delete 12", "Delete connection 12.")]
     ) { invocation in
         guard let number = Int64(invocation[number]), number > 0 else {

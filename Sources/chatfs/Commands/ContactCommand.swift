@@ -40,8 +40,7 @@ enum ContactCommand {
             for future quantum computers. This needs support on both sides, here libgcrypt 1.11 or later, and a message \
             in each direction.
             """,
-        arguments: [contact],
-        options: deeds + LinkDisplay.options + CommonOptions.access,
+        arguments: [contact], options: deeds + LinkDisplay.options + CommonOptions.access,
         examples: [
             Example("chatfs contact verify bob", "Read the digits to bob on the telephone."),
             Example("chatfs contact verify bob --mark", "Mark bob as verified."),
@@ -111,8 +110,7 @@ enum ContactCommand {
             then. Unanswered keys are sent again. The security code changes: 'chatfs contact verify' shows the new \
             one.
             """,
-        arguments: [contact],
-        options: CommonOptions.access,
+        arguments: [contact], options: CommonOptions.access,
         examples: [Example("chatfs contact renew bob", "Repair a chat in which Bob receives nothing.")]
     ) { invocation in
         let request = ContactRequest.renew(invocation[contact])
@@ -130,8 +128,7 @@ enum ContactCommand {
             online. No message is lost, and the security code stays. The notice goes over the present server, so that \
             this server must still work.
             """,
-        arguments: [contact],
-        options: CommonOptions.access,
+        arguments: [contact], options: CommonOptions.access,
         examples: [Example("chatfs contact move bob", "Leave a server before it is switched off.")]
     ) { invocation in
         let request = ContactRequest.move(invocation[contact])

@@ -69,8 +69,7 @@ enum CryptoFileCommand {
             file, OUT stays unchanged. With --salvage the readable blocks are decrypted all the same, and zeros \
             replace unreadable ones; a wrong tag is then reported, with exit status 1, after OUT was written.
             """,
-        arguments: [encrypted, decrypted],
-        options: [given, key, salvage, nonce] + CommonOptions.unlocking,
+        arguments: [encrypted, decrypted], options: [given, key, salvage, nonce] + CommonOptions.unlocking,
         examples: [
             Example(
                 "chatfs cryptofile decrypt report.enc report.pdf --args report.json", "Use the kept key."),

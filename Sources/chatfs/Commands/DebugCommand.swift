@@ -11,8 +11,7 @@ enum DebugCommand {
             and within which time half, 90 and 99 of 100 had their reply. A time is rounded up to a power of two. \
             Then come the queues and the other counters. 'chatfs mount --metrics FILE' writes them for Prometheus.
             """,
-        section: CommandSection.other,
-        arguments: [CommonOptions.mountpoint],
+        section: CommandSection.other, arguments: [CommonOptions.mountpoint],
         options: [ProgramConnection.json, CommonOptions.mount],
         examples: [Example("chatfs debug ~/Chats", "Find slow operations and long queues.")]
     ) { invocation in

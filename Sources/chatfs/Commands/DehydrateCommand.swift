@@ -8,8 +8,7 @@ enum DehydrateCommand {
             Removes the blocks from the cache and the pages from the kernel. Received files stay encrypted in the data \
             folder. Open and pinned files are refused.
             """,
-        section: CommandSection.daily,
-        arguments: [CacheClient.paths],
+        section: CommandSection.daily, arguments: [CacheClient.paths],
         examples: [Example("chatfs dehydrate ~/Chats/Alice/report.pdf", "One file.")]
     ) { invocation in
         try await CacheClient.ask(

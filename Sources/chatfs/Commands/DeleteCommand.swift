@@ -27,8 +27,7 @@ enum DeleteCommand {
             group delete' remove it. --everything removes the data directory with all profiles and its key in the \
             keyring, without unlocking it. None of the profiles may be mounted.
             """,
-        section: CommandSection.daily,
-        arguments: [files],
+        section: CommandSection.daily, arguments: [files],
         options: [chat, forEveryone, allFiles, sentFiles, everything, Confirmation.option]
             + CommonOptions.access,
         examples: [

@@ -13,8 +13,7 @@ enum DemoCommand {
             Starts a relay and mounts the chats of alice and bob in DIR/alice and DIR/bob, with some files already \
             sent. Nothing leaves this machine. SIGINT (Ctrl-C) or SIGTERM unmounts and removes all its files.
             """,
-        section: CommandSection.daily,
-        arguments: [folder],
+        section: CommandSection.daily, arguments: [folder],
         waitsForStop: true
     ) { invocation in
         let path = invocation[folder]

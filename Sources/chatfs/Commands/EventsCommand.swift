@@ -21,8 +21,7 @@ enum EventsCommand {
             and CHATFS_TYPE. Reading the file receives it. A signal that ends this command is passed on to a running \
             program, which is killed after five seconds.
             """,
-        section: CommandSection.daily,
-        arguments: [CommonOptions.mountpoint],
+        section: CommandSection.daily, arguments: [CommonOptions.mountpoint],
         options: [program, ProgramConnection.json, CommonOptions.mount],
         examples: [
             Example("chatfs events --exec ~/bin/print-it", "Run a script for each arriving file.")

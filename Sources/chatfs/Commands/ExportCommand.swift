@@ -40,8 +40,7 @@ enum ExportCommand {
             read it. Its databases are encrypted as on the disk. No other program may use the core meanwhile, except a \
             running program (ws://), which pauses and writes the archive.
             """,
-        section: CommandSection.data,
-        arguments: [target],
+        section: CommandSection.data, arguments: [target],
         options: [chats, decrypted, fetch, ArchivePassphrase.option, CommonOptions.profile]
             + CommonOptions.directory + CommonOptions.official,
         examples: [

@@ -33,8 +33,7 @@ enum FileSendCommand {
             mount if the profile is mounted. The command prints the link and a number for 'file delete', and the core \
             keeps the descriptions. Ctrl-C then cancels the upload and deletes its chunks.
             """,
-        arguments: [file],
-        options: [relays, recipients, folder] + CommonOptions.access,
+        arguments: [file], options: [relays, recipients, folder] + CommonOptions.access,
         examples: [
             Example("chatfs file send film.mp4 --relay xftp://…@relay.example", "Send and print a link."),
             Example("chatfs file send film.mp4 --profile alice", "Use the relays of alice."),

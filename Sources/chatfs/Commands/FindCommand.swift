@@ -27,8 +27,7 @@ enum FindCommand {
             With --text it prints messages and captions with these words instead, one per line, with chat, time and \
             author. Chats of an official core have no texts to search.
             """,
-        section: CommandSection.daily,
-        arguments: [pattern],
+        section: CommandSection.daily, arguments: [pattern],
         options: [
             folder, ProgramConnection.states, sender, text, larger, smaller, print0, ProgramConnection.json,
             CommonOptions.mount,

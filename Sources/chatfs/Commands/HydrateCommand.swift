@@ -8,8 +8,7 @@ enum HydrateCommand {
             Downloads offered files, verifies them and keeps them encrypted in the data folder. Verifies files that \
             are already there. Afterwards reading needs no network.
             """,
-        section: CommandSection.daily,
-        arguments: [CacheClient.paths],
+        section: CommandSection.daily, arguments: [CacheClient.paths],
         examples: [Example("chatfs hydrate ~/Chats/Alice", "Receive all files from Alice.")]
     ) { invocation in
         try await CacheClient.ask(

@@ -25,8 +25,7 @@ enum ImportCommand {
             databases may exist at --database. Stop using the program or app that the archive comes from: a profile \
             that is used in two places loses messages in both.
             """,
-        section: CommandSection.data,
-        arguments: [archive],
+        section: CommandSection.data, arguments: [archive],
         options: [noEncryption, ArchivePassphrase.option, CommonOptions.data] + CommonOptions.official,
         examples: [
             Example("chatfs import ~/chats.zip", "Import into the default data directory."),

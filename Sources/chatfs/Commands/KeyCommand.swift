@@ -6,7 +6,6 @@ import KeySlots
 import Keyring
 import Posix
 import Unlocking
-import XFTPRelay
 
 /// `chatfs key`: the ways to unlock the data directory.
 enum KeyCommand {

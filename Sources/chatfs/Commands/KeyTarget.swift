@@ -1,10 +1,5 @@
-import Base
 import CommandLineKit
-import Cryptography
 import EmbeddedCore
-import KeySlots
-import Keyring
-import Posix
 import Unlocking
 import XFTPRelay
 

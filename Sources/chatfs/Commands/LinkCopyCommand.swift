@@ -15,8 +15,7 @@ enum LinkCopyCommand {
             Anyone with the link can get the file. --clipboard runs wl-copy, xclip or xsel, depending on the session, \
             and passes the link through its standard input, so that no list of processes shows it.
             """,
-        arguments: [LinkClient.entry],
-        options: [clipboard] + CommonOptions.access,
+        arguments: [LinkClient.entry], options: [clipboard] + CommonOptions.access,
         examples: [
             Example("chatfs link copy ~/Chats/Links/film.mp4 --clipboard", "Copy the link for pasting.")
         ]

@@ -17,8 +17,7 @@ enum ListCommand {
             Prints state, size, time and path of each file. Unlike ls(1) it does not fill the kernel's caches, and it \
             can select by state.
             """,
-        section: CommandSection.daily,
-        arguments: [path],
+        section: CommandSection.daily, arguments: [path],
         options: [ProgramConnection.states, ProgramConnection.json, CommonOptions.mount, hash],
         examples: [
             Example("chatfs ls ~/Chats/Alice", "List the files of one chat."),

@@ -15,8 +15,7 @@ enum MountCommand {
             A file copied into a chat's folder is sent once it has been closed for the quiet time without being opened \
             again.
             """,
-        section: CommandSection.daily,
-        arguments: [mountpoint], options: MountOptions.all,
+        section: CommandSection.daily, arguments: [mountpoint], options: MountOptions.all,
         examples: [
             Example("chatfs mount ~/Chats", "Mount the only profile."),
             Example(

@@ -19,8 +19,7 @@ enum MuteCommand {
             Takes effect at once, also for a mounted profile, until 'chatfs unmute'. Notifications of your own failed \
             files are still shown. Without CHAT it prints the muted chats.
             """,
-        section: CommandSection.chats,
-        arguments: [chat],
+        section: CommandSection.chats, arguments: [chat],
         options: [ProgramConnection.json] + CommonOptions.access,
         examples: [Example("chatfs mute 'Book club'", "Mute this group.")]
     ) { invocation in
@@ -47,8 +46,7 @@ enum UnmuteCommand {
 
     static let command = Command(
         "unmute", "Turn desktop notifications for a chat back on.",
-        section: CommandSection.chats,
-        arguments: [chat],
+        section: CommandSection.chats, arguments: [chat],
         options: CommonOptions.access,
         examples: [Example("chatfs unmute 'Book club'", "Show notifications of this group again.")]
     ) { invocation in

@@ -10,8 +10,7 @@ enum PairCommand {
             with 'chatfs accept'. The command ends when both are connected. After an interruption the link stays \
             usable, and the contact appears when the profile is next mounted or used.
             """,
-        section: CommandSection.chats,
-        options: LinkDisplay.options + ContactMeeting.options,
+        section: CommandSection.chats, options: LinkDisplay.options + ContactMeeting.options,
         examples: [
             Example("chatfs pair --profile alice --server smp://…@relay.example", "The first time."),
             Example("chatfs pair --png code.png", "Also write a picture of the code."),

@@ -7,8 +7,7 @@ enum PinCommand {
         discussion: """
             Receives the files in the background. The cache never evicts pinned files, even above its limits.
             """,
-        section: CommandSection.daily,
-        arguments: [CacheClient.paths],
+        section: CommandSection.daily, arguments: [CacheClient.paths],
         examples: [Example("chatfs pin ~/Chats/Alice/map.pdf", "Keep this file for a trip.")]
     ) { invocation in
         try await CacheClient.ask(.pin, invocation[CacheClient.paths], verb: "Pinning", past: "pinned")

@@ -26,8 +26,7 @@ enum ReadCommand {
             Docks and 'chatfs chats' reset the unread count of the chat, and its notifications close. Others are not \
             notified. With --all the command prints no messages and resets the counts of all chats.
             """,
-        section: CommandSection.daily,
-        arguments: [chat],
+        section: CommandSection.daily, arguments: [chat],
         options: [follow, since, all, ProgramConnection.json, CommonOptions.mount],
         examples: [
             Example("chatfs read Alice --since 1d", "Print messages since yesterday."),

@@ -23,8 +23,7 @@ enum RelayCommand {
 
     private static let list = Command(
         "list", "Print the relays of a profile, one per line, without passwords.",
-        options: [ProgramConnection.json, CommonOptions.profile, CommonOptions.mount]
-            + CommonOptions.directory,
+        options: [ProgramConnection.json] + CommonOptions.ofProfile,
         examples: [Example("chatfs relay list", "List relays for messages and files.")]
     ) { invocation in
         let relays = try await ProfileRelays(invocation)
@@ -47,8 +46,7 @@ enum RelayCommand {
             The password of a relay is in its address: smp://fingerprint:password@host. With -, addresses come from \
             standard input, one per line, which keeps them out of the list of processes.
             """,
-        arguments: [addresses],
-        options: [CommonOptions.profile, CommonOptions.mount] + CommonOptions.directory,
+        arguments: [addresses], options: CommonOptions.ofProfile,
         examples: [
             Example(
                 "chatfs relay add smp://…@relay.example xftp://…@relay.example", "Add relays of your own.")
@@ -65,7 +63,7 @@ enum RelayCommand {
             Uploaded files stay on a relay until they expire. Existing contacts continue to use a removed relay for \
             messages; new contacts do not.
             """,
-        arguments: [used], options: [CommonOptions.profile, CommonOptions.mount] + CommonOptions.directory,
+        arguments: [used], options: CommonOptions.ofProfile,
         examples: [Example("chatfs relay remove xftp://…@relay.example", "Stop uploading to this relay.")]
     ) { invocation in
         let removed = try await AnyRelay.read(invocation[used])

@@ -14,8 +14,7 @@ enum RelayPresetCommand {
             Shows the operator and the conditions of use, and asks for consent. ChatFS contacts the relays only after \
             they were added, when the profile makes a contact or sends a file.
             """,
-        arguments: [operators],
-        options: [yes, show, CommonOptions.profile, CommonOptions.mount] + CommonOptions.directory,
+        arguments: [operators], options: [yes, show] + CommonOptions.ofProfile,
         examples: [
             Example("chatfs relay preset simplex", "Add the relays of SimpleX Chat."),
             Example("chatfs relay preset simplex flux --yes", "Add the relays of both, in a script."),

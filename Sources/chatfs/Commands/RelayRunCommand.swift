@@ -143,10 +143,10 @@ enum RelayRunCommand {
         var settings = MessageRelaySettings(
             folder: files.folder + "/messages", listen: Endpoint(host: files.listen.host, port: port),
             identity: relay.identity, password: files.password, quota: invocation[messageQuota],
-            expiry: try duration(messageExpiry, invocation), key: files.key)
+            expiry: invocation[messageExpiry], key: files.key)
         settings.host = files.host
-        settings.unusedQueues = try duration(unusedQueues, invocation)
-        settings.idleQueues = try duration(idleQueues, invocation)
+        settings.unusedQueues = invocation[unusedQueues]
+        settings.idleQueues = invocation[idleQueues]
         settings.limits.newQueues = invocation[newQueues]
         if !invocation[noHandOn] { settings.handsOn = .to(.strangers()) }
         return settings
@@ -157,8 +157,10 @@ enum RelayRunCommand {
         guard let endpoint = Endpoint(text) else {
             throw UsageError("'\(text)' is not an address to listen on: expected HOST:PORT")
         }
-        let durations = [expiry, messageExpiry, unusedQueues, idleQueues]
-        for option in durations { _ = try duration(option, invocation) }
+        for option in [expiry, messageExpiry, unusedQueues, idleQueues]
+        where invocation[option] < .seconds(1) {
+            throw UsageError("--\(option.name) must be at least 1s")
+        }
         if invocation[quota] < RelaySettings.minQuota {
             throw UsageError("--quota must be at least 65kb, for one chunk and its record")
         }
@@ -173,14 +175,5 @@ enum RelayRunCommand {
             certificate: invocation[certificate])
         settings.host = host
         return settings
-    }
-
-    private static func duration(
-        _ option: Option<Duration>, _ invocation: Invocation
-    ) throws(UsageError) -> Duration {
-        guard invocation[option] >= .seconds(1) else {
-            throw UsageError("--\(option.name) must be at least 1s")
-        }
-        return invocation[option]
     }
 }

@@ -19,9 +19,7 @@ enum RelayTestCommand {
             Connects to each relay, verifies its identity, and creates and deletes a queue or a chunk with 64 KiB of \
             random bytes. Ends with 1 if a relay fails.
             """,
-        arguments: [addresses],
-        options: [proxy, ProgramConnection.json, CommonOptions.profile, CommonOptions.mount]
-            + CommonOptions.directory,
+        arguments: [addresses], options: [proxy, ProgramConnection.json] + CommonOptions.ofProfile,
         examples: [
             Example("chatfs relay test", "Test all relays of the profile."),
             Example("chatfs relay test smp://…@relay.example", "Test a relay before adding it."),

@@ -16,8 +16,7 @@ enum RequestCommands {
             are not verified. Answer with 'chatfs accept NUMBER' or 'chatfs reject NUMBER'. If an answer failed, the \
             line ends with the reason.
             """,
-        section: CommandSection.chats,
-        options: [ProgramConnection.json] + CommonOptions.access,
+        section: CommandSection.chats, options: [ProgramConnection.json] + CommonOptions.access,
         examples: [Example("chatfs requests", "List pending requests.")]
     ) { invocation in
         for request in try await ProfileAccess(invocation).ask(.requests).requests ?? [] {
@@ -52,8 +51,7 @@ enum RequestCommands {
     static let reject = Command(
         "reject", "Delete a pending request or invitation.",
         discussion: "The sender is not notified, and may send a new request.",
-        section: CommandSection.chats,
-        arguments: [number],
+        section: CommandSection.chats, arguments: [number],
         options: CommonOptions.access,
         examples: [Example("chatfs reject 3", "Reject request 3.")]
     ) { invocation in

@@ -17,8 +17,7 @@ enum RetryCommand {
             unfinished, or because of its temporary name, is sent as it is; 'chatfs cancel' discards it. A file in \
             .chatfs/recovered is sent into its original chat.
             """,
-        section: CommandSection.daily,
-        arguments: [path], options: [yes],
+        section: CommandSection.daily, arguments: [path], options: [yes],
         examples: [Example("chatfs retry ~/Chats/Alice/report.pdf", "Resend after a look into the chat.")]
     ) { invocation in
         let argument = invocation[path]

@@ -34,8 +34,7 @@ enum SendCommand {
             repeat the command for a day: the same file with the same caption in the same chat is sent only once. The \
             same applies to --text.
             """,
-        section: CommandSection.chats,
-        arguments: [file, chat],
+        section: CommandSection.chats, arguments: [file, chat],
         options: [
             text, caption, form, anew, MessagePreparation.option, CommonOptions.relay,
             CommonOptions.alsoPreset, CommonOptions.profile, CommonOptions.mount, CommonOptions.core,

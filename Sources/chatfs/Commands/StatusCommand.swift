@@ -25,8 +25,7 @@ enum StatusCommand {
             end, or until the reader of the output closes it; with --json one status per line. On a terminal the status \
             fits the screen.
             """,
-        section: CommandSection.daily,
-        arguments: [mountpoint], options: [json, watch, CommonOptions.mount],
+        section: CommandSection.daily, arguments: [mountpoint], options: [json, watch, CommonOptions.mount],
         examples: [
             Example("chatfs status --json ~/Chats | jq .transfers", "Print the transfers for a script."),
             Example("chatfs status --watch ~/Chats", "Watch the transfers."),

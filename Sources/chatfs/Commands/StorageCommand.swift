@@ -26,8 +26,7 @@ enum StorageCommand {
             Prints local files, those that can be freed because relays still have them, and files that are not local. \
             The last line has drafts, databases, copies set aside, and the cache of a mount.
             """,
-        options: [json, CommonOptions.profile, CommonOptions.mount]
-            + CommonOptions.directory,
+        options: [json] + CommonOptions.ofProfile,
         examples: [Example("chatfs storage show --profile alice", "Show the disk use of alice.")]
     ) { invocation in
         let directory = try await invocation.dataDirectory()
@@ -81,9 +80,7 @@ enum StorageCommand {
             files that no relay has, for good and after a question. Sent files and notes stay. If the profile is \
             mounted, its mount deletes the copies.
             """,
-        options: [
-            chat, age, lastCopies, Confirmation.option, CommonOptions.profile, CommonOptions.mount,
-        ] + CommonOptions.directory,
+        options: [chat, age, lastCopies, Confirmation.option] + CommonOptions.ofProfile,
         examples: [
             Example(
                 "chatfs storage free --older-than 30d --last-copies",

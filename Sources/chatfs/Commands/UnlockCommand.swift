@@ -19,8 +19,7 @@ enum UnlockCommand {
 
             While a profile is mounted, commands do not ask: they use the key of the mount.
             """,
-        section: CommandSection.daily,
-        options: [time] + CommonOptions.directory,
+        section: CommandSection.daily, options: [time] + CommonOptions.directory,
         examples: [
             Example("chatfs unlock", "Unlock for a working day."),
             Example("chatfs unlock --for 30m", "Unlock for half an hour."),

@@ -21,8 +21,7 @@ enum UnmountCommand {
 
             The mount of a dead process is removed at once. 'fusermount3 -u MOUNTPOINT' works as well.
             """,
-        section: CommandSection.daily,
-        arguments: [CommonOptions.mountpoint],
+        section: CommandSection.daily, arguments: [CommonOptions.mountpoint],
         options: [CommonOptions.mount, wait],
         examples: [Example("chatfs unmount ~/Chats", "Unmount this folder.")]
     ) { invocation in

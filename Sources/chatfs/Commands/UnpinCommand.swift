@@ -7,8 +7,7 @@ enum UnpinCommand {
         discussion: """
             Cached blocks stay until the cache needs their space.
             """,
-        section: CommandSection.daily,
-        arguments: [CacheClient.paths],
+        section: CommandSection.daily, arguments: [CacheClient.paths],
         examples: [Example("chatfs unpin ~/Chats/Alice", "Unpin all files of Alice.")]
     ) { invocation in
         try await CacheClient.ask(

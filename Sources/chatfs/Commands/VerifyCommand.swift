@@ -32,8 +32,7 @@ enum VerifyCommand {
 
             Ends with 1 if a problem remains. 'chatfs status' shows the time of the last verification.
             """,
-        section: CommandSection.data,
-        arguments: [archive],
+        section: CommandSection.data, arguments: [archive],
         options: [fix, json, ArchivePassphrase.option, CommonOptions.profile] + CommonOptions.directory,
         examples: [
             Example("chatfs verify", "Verify all profiles."),

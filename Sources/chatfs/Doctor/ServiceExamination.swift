@@ -5,9 +5,7 @@ import Posix
 /// Examines the systemd units of the configuration's mounts.
 enum ServiceExamination {
     static func findings() async -> [Finding] {
-        let configuration = await ThreadPool.shared.run {
-            Result { try ConfigurationAccess.read() }
-        }
+        let configuration = await ThreadPool.shared.run { Result { try ConfigurationAccess.read() } }
         let mounts: [String]
         switch configuration {
         case .success(let found): mounts = found.mounts.map(\.name)

@@ -7,7 +7,6 @@ import FileSystem
 import Fuse
 import Glibc
 import Hydration
-import Media
 import Network
 import Notifications
 import OfficialCore

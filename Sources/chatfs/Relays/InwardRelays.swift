@@ -12,14 +12,12 @@ struct InwardRelays: Sendable {
         "Contact this relay inside this machine's own network. Approve only relays that you know.")
 
     init(_ invocation: Invocation) throws(UsageError) {
-        var approved: [RelayAddress] = []
-        for text in invocation[Self.option] {
+        approved = try invocation[Self.option].map { text throws(UsageError) in
             guard let relay = RelayAddress(text) else {
                 throw UsageError("--approve takes the address of a relay, xftp://fingerprint@host:port")
             }
-            approved.append(relay.withoutPassword)
+            return relay.withoutPassword
         }
-        self.approved = approved
     }
 
     /// Returns the set with the relays of a description that the user gave.
