@@ -93,3 +93,20 @@ public struct FileProblem: Hashable, Sendable {
         }
     }
 }
+
+extension FileProblem.Kind {
+    /// Whether the file is gone for everyone. Its item is then settled: it has a state of its own, and no core lists it
+    /// as unsettled or receivable.
+    public var isGone: Bool {
+        switch self {
+        case .expired, .neverUploaded, .cancelledBySender, .blocked: true
+        case .notApproved, .damaged, .unreachable, .timedOut, .noSpace, .relayFull, .tooLarge, .noRelay,
+            .other:
+            false
+        }
+    }
+
+    /// The raw values of all gone kinds as an SQL list, for conditions of cores. Partial indexes contain it, so a change
+    /// needs a migration that makes them anew.
+    public static let goneInSQL = allCases.filter(\.isGone).map { "'\($0.rawValue)'" }.joined(separator: ", ")
+}

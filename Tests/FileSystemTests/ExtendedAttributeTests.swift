@@ -11,16 +11,21 @@ import Testing
 struct ExtendedAttributeTests {
     private typealias Fixture = FileSystemFixture
 
-    /// The words in backquotes in the first cells of the table below a heading.
-    private static func words(of page: String, below heading: String) throws -> [String] {
+    /// The rows of the table below a heading, with its head.
+    static func rows(of page: String, below heading: String) throws -> [Substring] {
         // contrib/test makes a copy for users without access to the clone.
         let copy = getenv("CHATFS_REPOSITORY").map { String(cString: $0) }
         let root = copy ?? #filePath.split(separator: "/").dropLast(3).reduce("") { $0 + "/" + $1 }
         let file = try OpenFile(root + "/" + page, flags: O_RDONLY)
         let lines = String(decoding: try file.readAll(limit: 1 << 20), as: UTF8.self).split(separator: "\n")
         let start = try #require(lines.firstIndex { $0 == "## " + heading })
-        let section = lines[(start + 1)...].prefix { !$0.hasPrefix("## ") }
-        let cells = section.filter { $0.hasPrefix("| `") }.map { $0.split(separator: "|")[0] }
+        return lines[(start + 1)...].prefix { !$0.hasPrefix("## ") }.filter { $0.hasPrefix("|") }
+    }
+
+    /// The words in backquotes in the first cells of the table below a heading.
+    private static func words(of page: String, below heading: String) throws -> [String] {
+        let cells = try rows(of: page, below: heading).filter { $0.hasPrefix("| `") }
+            .map { $0.split(separator: "|")[0] }
         return cells.flatMap { $0.matches(of: /`([^`]+)`/).map { String($0.1) } }
     }
 

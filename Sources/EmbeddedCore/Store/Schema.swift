@@ -1,3 +1,4 @@
+import ChatCore
 import Store
 
 /// Tables of a data directory. All profiles share one database, so that sender and recipients get a message
@@ -18,14 +19,14 @@ enum Schema {
     static let isUnsettled = """
         item IS NOT NULL AND (status IN ('snd_transfer', 'snd_error', 'snd_warning', 'rcv_accepted', 'rcv_transfer', \
         'rcv_aborted', 'rcv_warning') OR status = 'snd_stored' AND transport != 'local' OR status = 'rcv_error' AND \
-        coalesce(problem, '') NOT IN ('expired', 'neverUploaded', 'cancelledBySender', 'blocked'))
+        coalesce(problem, '') NOT IN (\(FileProblem.Kind.goneInSQL)))
         """
 
     /// SQL condition: missing received files that relays will drop, with a partial index.
     static let isLeaving = """
         item IS NOT NULL AND expires IS NOT NULL AND (status IN ('rcv_invitation', 'rcv_accepted', 'rcv_transfer', \
-        'rcv_aborted', 'rcv_warning') OR status = 'rcv_error' AND coalesce(problem, '') NOT IN ('expired', \
-        'neverUploaded', 'cancelledBySender', 'blocked'))
+        'rcv_aborted', 'rcv_warning') OR status = 'rcv_error' AND coalesce(problem, '') NOT IN \
+        (\(FileProblem.Kind.goneInSQL)))
         """
 
     /// SQL condition: messages with a description but without the message itself. SQLite uses the partial

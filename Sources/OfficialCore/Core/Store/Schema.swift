@@ -1,3 +1,4 @@
+import ChatCore
 import Store
 
 /// The index of a profile's files. It can be rebuilt from the core, so it need not survive a power cut. It
@@ -102,8 +103,8 @@ enum Schema {
     /// Condition for received items without their file, which relays will delete.
     static let isLeaving = """
         direction = 'received' AND transport = 'xftp' AND (status IN ('rcvInvitation', 'rcvAccepted', 'rcvTransfer', \
-        'rcvAborted', 'rcvWarning') OR status = 'rcvError' AND coalesce(problem, '') NOT IN ('expired', \
-        'neverUploaded', 'cancelledBySender', 'blocked'))
+        'rcvAborted', 'rcvWarning') OR status = 'rcvError' AND coalesce(problem, '') NOT IN \
+        (\(FileProblem.Kind.goneInSQL)))
         """
 
     /// Condition for received items whose file is only on another machine.
@@ -113,6 +114,6 @@ enum Schema {
     static let isUnsettled = """
         (status IN ('sndTransfer', 'sndError', 'sndWarning', 'rcvAccepted', 'rcvTransfer', 'rcvAborted', \
         'rcvWarning') OR status = 'sndStored' AND transport != 'local' OR status = 'rcvError' AND \
-        coalesce(problem, '') NOT IN ('expired', 'neverUploaded', 'cancelledBySender', 'blocked'))
+        coalesce(problem, '') NOT IN (\(FileProblem.Kind.goneInSQL)))
         """
 }
