@@ -81,7 +81,7 @@ public struct OutboxInventory: Sendable {
         let spooled =
             switch entry.state {
             case .closed, .recovered: entry.record.size > 0 && !lacking.contains(entry.record.id)
-            default: false
+            case .open, .queued, .sent, .failed, .unsure, .withdrawn: false
             }
         return Entry(
             chat: entry.record.chat, name: entry.record.name, size: entry.record.size,

@@ -79,14 +79,19 @@ import Testing
         }
     }
 
-    @Test func tableHasEveryEventAndState() throws {
-        #expect(Self.rows.count == 35)
-        let phases = try #require(Self.rows.first).cells.map(\.phase)
-        #expect(phases.count == 14 && Set(phases).count == 14)
-        for phase in phases {
-            #expect(MachineFixture.sample(phase)?.phase.word == phase)
-            #expect(Self.rows.allSatisfy { $0.cells.map(\.phase) == phases })
+    @Test func tableHasEveryState() {
+        let phases = PhaseName.allCases
+        for row in Self.rows {
+            #expect(row.cells.map(\.phase) == phases.map(\.rawValue), "the columns of \(row.event)")
         }
+        for phase in phases { #expect(MachineFixture.sample(phase).phase.name == phase) }
+    }
+
+    @Test func tableHasEveryEvent() {
+        let events = Self.rows.compactMap { sampleEvent($0.event, for: MachineFixture.writing()) }
+        let missing = Set(EventName.allCases).subtracting(events.map(\.name))
+        #expect(missing.isEmpty, "docs/dev/draft-states.md has no row for these")
+        #expect(events.count == Self.rows.count - 1, "one row is about the next process")
     }
 
     @Test(arguments: rows.filter { $0.event != "process died" })
@@ -155,6 +160,49 @@ extension DraftMachine {
             #expect(entry == Journal.Entry(machine.record, .recovered))
             return machine
         case .dropped: return nil
+        }
+    }
+}
+
+/// The events without their values.
+enum EventName: CaseIterable {
+    case opened, writeBegins, wrote, truncated, writeFailed, flushed, released, doubted, synchronised,
+        modifiedSet,
+        captionSet, renamed, replaced, removed, retryRequested, returned, started, quietTimeOver, staged,
+        stagingFailed, deliveryBegins, accepted, refused, backoffOver, takenBack, acknowledged, aged
+}
+
+extension DraftEvent {
+    var name: EventName {
+        switch self {
+        case .opened: .opened
+        // One row for both.
+        case .writeBegins, .truncationBegins: .writeBegins
+        case .wrote: .wrote
+        case .truncated: .truncated
+        case .writeFailed: .writeFailed
+        case .flushed: .flushed
+        case .released: .released
+        case .doubted: .doubted
+        case .synchronised: .synchronised
+        case .modifiedSet: .modifiedSet
+        case .captionSet: .captionSet
+        case .renamed: .renamed
+        case .replaced: .replaced
+        case .removed: .removed
+        case .retryRequested: .retryRequested
+        case .returned: .returned
+        case .started: .started
+        case .quietTimeOver: .quietTimeOver
+        case .staged: .staged
+        case .stagingFailed: .stagingFailed
+        case .deliveryBegins: .deliveryBegins
+        case .accepted: .accepted
+        case .refused: .refused
+        case .backoffOver: .backoffOver
+        case .takenBack: .takenBack
+        case .acknowledged: .acknowledged
+        case .aged: .aged
         }
     }
 }

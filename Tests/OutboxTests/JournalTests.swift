@@ -9,10 +9,11 @@ import Testing
 
 /// Rows in every state, read by this process and the next.
 @Suite struct JournalTests {
+    /// Those of every phase, and staged files of another kind.
     private func states(_ staged: StagedFile) -> [StoredState] {
-        [
-            .open, .closed, .queued(staged, isConfirmed: false), .queued(staged, isConfirmed: true),
-            .sent(ItemID(77)), .failed(staged), .unsure(staged), .recovered, .withdrawn,
+        PhaseName.allCases.compactMap { MachineFixture.sample($0).phase.stored } + [
+            .queued(staged, isConfirmed: false), .queued(staged, isConfirmed: true), .failed(staged),
+            .unsure(staged),
         ]
     }
 

@@ -42,25 +42,33 @@ enum MachineFixture {
     }
 
     /// Samples by the names of the table's columns.
-    static func sample(_ phase: String) -> DraftMachine? {
+    static func sample(_ phase: String) -> DraftMachine? { PhaseName(rawValue: phase).map(sample) }
+
+    static func sample(_ phase: PhaseName) -> DraftMachine {
         switch phase {
-        case "writing": writing()
-        case "written": writing().having(.flushed(opening: 0, .finished, sequence: 1))
-        case "quiet": quiet()
-        case "local": quiet("a.part").having(.quietTimeOver(period: 1))
-        case "staging": quiet().having(.quietTimeOver(period: 1))
-        case "queued": queued()
-        case "sending": sending()
-        case "sent": sending().having(.accepted(ItemID(4)))
-        case "acknowledged": sending().having(.accepted(ItemID(4)), .acknowledged)
-        case "failed": refused(.failed)
-        case "unsure": refused(.unsure)
-        case "recovered": recovered()
-        case "withdrawn": sending().having(.removed, .opened(.writing))
-        case "removed": writing().having(.removed)
-        default: nil
+        case .writing: writing()
+        case .written: writing().having(.flushed(opening: 0, .finished, sequence: 1))
+        case .quiet: quiet()
+        case .local: quiet("a.part").having(.quietTimeOver(period: 1))
+        case .staging: quiet().having(.quietTimeOver(period: 1))
+        case .queued: queued()
+        case .sending: sending()
+        case .sent: sending().having(.accepted(ItemID(4)))
+        case .acknowledged: sending().having(.accepted(ItemID(4)), .acknowledged)
+        case .failed: refused(.failed)
+        case .unsure: refused(.unsure)
+        case .recovered: recovered()
+        case .withdrawn: sending().having(.removed, .opened(.writing))
+        case .removed: writing().having(.removed)
         }
     }
+}
+
+/// The phases without their values, by the names of the table's columns.
+enum PhaseName: String, CaseIterable {
+    case writing, written, quiet, local, staging, queued, sending, sent, acknowledged, failed, unsure,
+        recovered,
+        withdrawn, removed
 }
 
 extension DraftMachine {
@@ -86,23 +94,25 @@ extension DraftMachine {
 }
 
 extension DraftPhase {
-    /// The table's word.
-    var word: String {
+    var name: PhaseName {
         switch self {
-        case .writing: "writing"
-        case .written: "written"
-        case .quiet: "quiet"
-        case .local: "local"
-        case .staging: "staging"
-        case .queued: "queued"
-        case .sending: "sending"
-        case .sent: "sent"
-        case .acknowledged: "acknowledged"
-        case .failed: "failed"
-        case .unsure: "unsure"
-        case .recovered: "recovered"
-        case .withdrawn: "withdrawn"
-        case .removed: "removed"
+        case .writing: .writing
+        case .written: .written
+        case .quiet: .quiet
+        case .local: .local
+        case .staging: .staging
+        case .queued: .queued
+        case .sending: .sending
+        case .sent: .sent
+        case .acknowledged: .acknowledged
+        case .failed: .failed
+        case .unsure: .unsure
+        case .recovered: .recovered
+        case .withdrawn: .withdrawn
+        case .removed: .removed
         }
     }
+
+    /// The table's word.
+    var word: String { name.rawValue }
 }

@@ -2,7 +2,7 @@ import Base
 import ChatCore
 
 /// The state of an outgoing file.
-public enum DraftState: String, Hashable, Sendable {
+public enum DraftState: String, CaseIterable, Hashable, Sendable {
     /// Its bytes may change: it is being written, in its quiet time, or local.
     case draft
     /// Durable and complete, waiting for the core. Opening it for writing makes it a draft again.
@@ -26,6 +26,14 @@ public enum DraftState: String, Hashable, Sendable {
 extension DraftState {
     /// True if open handles may change the bytes.
     public var isEditable: Bool { self == .draft || self == .removed }
+
+    /// True while the outbox keeps the file for its user: neither sent nor removed.
+    public var isKept: Bool {
+        switch self {
+        case .draft, .queued, .sending, .failed, .unsure, .recovered: true
+        case .sent, .removed: false
+        }
+    }
 }
 
 /// A draft at one moment, from memory.

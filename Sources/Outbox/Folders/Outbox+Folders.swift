@@ -133,7 +133,10 @@ extension DraftMachine {
     var isClosedPart: Bool {
         switch phase {
         case .quiet, .local: writers.isEmpty
-        default: false
+        case .writing, .written, .staging, .queued, .sending, .sent, .acknowledged, .failed, .unsure,
+            .recovered,
+            .withdrawn, .removed:
+            false
         }
     }
 

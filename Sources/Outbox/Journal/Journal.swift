@@ -123,7 +123,7 @@ final class Journal: Sendable {
                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
                 """,
                 record.chat.description, record.name, record.spool, record.key, record.message,
-                StoredState.open.word, record.size, record.modified, record.caption,
+                StoredState.open.word.rawValue, record.size, record.modified, record.caption,
                 record.gap?.rawValue ?? 0, record.isDurable, record.boot, record.touched)
             return connection.lastInsertedID
         }
@@ -157,7 +157,7 @@ final class Journal: Sendable {
                 withdrawn = ?, hold = ?, staged_offset = ?
             WHERE id = ?
             """,
-            record.name, entry.state.word, record.size, record.modified, record.caption,
+            record.name, entry.state.word.rawValue, record.size, record.modified, record.caption,
             record.gap?.rawValue ?? 0, entry.state.isConfirmed, record.isDurable, record.boot,
             record.touched, staged?.folder, staged?.fileName, staged?.arguments.key, staged?.arguments.nonce,
             staged.map { $0.kind.journalText }, entry.state.item?.rawValue, record.problem, record.sequence,
@@ -183,8 +183,9 @@ final class Journal: Sendable {
     private static func entry(_ row: borrowing Row) throws -> Entry {
         let (gap, hold) = (row.integer("broken"), row.textOrNil("hold"))
         guard let chat = ChatReference(row.text("chat")),
+            let word = StoredState.Word(rawValue: row.text("state")),
             let state = StoredState(
-                word: row.text("state"), isConfirmed: row.bool("confirmed"),
+                word: word, isConfirmed: row.bool("confirmed"),
                 isWithdrawn: row.bool("withdrawn"),
                 item: row.integerOrNil("item").map(ItemID.init), staged: staged(row)),
             gap == 0 || DraftRecord.Gap(rawValue: gap) != nil,
@@ -224,16 +225,20 @@ final class Journal: Sendable {
 
 // Columns of a state.
 extension StoredState {
-    /// Value of `draft.state`.
-    fileprivate var word: String {
+    /// Values of `draft.state`, which a constraint of the table lists too.
+    fileprivate enum Word: String {
+        case open, closed, queued, sent, failed, unsure, recovered
+    }
+
+    fileprivate var word: Word {
         switch self {
-        case .open: "open"
-        case .closed: "closed"
-        case .queued: "queued"
-        case .sent: "sent"
-        case .failed: "failed"
-        case .unsure, .withdrawn: "unsure"
-        case .recovered: "recovered"
+        case .open: .open
+        case .closed: .closed
+        case .queued: .queued
+        case .sent: .sent
+        case .failed: .failed
+        case .unsure, .withdrawn: .unsure
+        case .recovered: .recovered
         }
     }
 
@@ -245,21 +250,21 @@ extension StoredState {
 
     /// Returns nil for an invalid combination of columns.
     fileprivate init?(
-        word: String, isConfirmed: Bool, isWithdrawn: Bool, item: ItemID?, staged: StagedFile?
+        word: Word, isConfirmed: Bool, isWithdrawn: Bool, item: ItemID?, staged: StagedFile?
     ) {
         if isWithdrawn {
             self = .withdrawn
             return
         }
         switch (word, staged, item) {
-        case ("open", _, _): self = .open
-        case ("closed", _, _): self = .closed
-        case ("recovered", _, _): self = .recovered
-        case ("queued", let staged?, _): self = .queued(staged, isConfirmed: isConfirmed)
-        case ("failed", let staged?, _): self = .failed(staged)
-        case ("unsure", let staged?, _): self = .unsure(staged)
-        case ("sent", _, let item?): self = .sent(item)
-        default: return nil
+        case (.open, _, _): self = .open
+        case (.closed, _, _): self = .closed
+        case (.recovered, _, _): self = .recovered
+        case (.queued, let staged?, _): self = .queued(staged, isConfirmed: isConfirmed)
+        case (.failed, let staged?, _): self = .failed(staged)
+        case (.unsure, let staged?, _): self = .unsure(staged)
+        case (.sent, _, let item?): self = .sent(item)
+        case (.queued, nil, _), (.failed, nil, _), (.unsure, nil, _), (.sent, _, nil): return nil
         }
     }
 }

@@ -20,7 +20,10 @@ extension DraftMachine {
             } else {
                 nil
             }
-        default: nil
+        case .writing, .staging, .queued, .sending, .sent, .acknowledged, .failed, .unsure, .recovered,
+            .withdrawn,
+            .removed:
+            nil
         }
     }
 

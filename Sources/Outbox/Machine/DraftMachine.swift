@@ -43,7 +43,9 @@ struct DraftMachine: Equatable, Sendable {
     var isBeforeStaging: Bool {
         switch phase {
         case .writing, .written, .quiet, .local: true
-        default: false
+        case .staging, .queued, .sending, .sent, .acknowledged, .failed, .unsure, .recovered, .withdrawn,
+            .removed:
+            false
         }
     }
 
@@ -52,7 +54,9 @@ struct DraftMachine: Equatable, Sendable {
         switch phase {
         case .quiet: record.reasonToStay == nil
         case .staging, .queued, .sending: true
-        default: false
+        case .writing, .written, .local, .sent, .acknowledged, .failed, .unsure, .recovered, .withdrawn,
+            .removed:
+            false
         }
     }
 
@@ -66,7 +70,9 @@ struct DraftMachine: Equatable, Sendable {
         switch phase {
         case .queued: true
         case .withdrawn(let withdrawal): withdrawal.staged == nil
-        default: false
+        case .writing, .written, .quiet, .local, .staging, .sending, .sent, .acknowledged, .failed, .unsure,
+            .recovered, .removed:
+            false
         }
     }
 

@@ -57,10 +57,11 @@ struct MountMetrics: Sendable {
 
     private var drafts: MetricFamily {
         let counts = Dictionary(grouping: outbox.drafts(), by: \.state).mapValues(\.count)
-        let states: [DraftState] = [.draft, .queued, .sending, .failed, .unsure, .recovered]
         return MetricFamily(
             "chatfs_outbox_files", .gauge, "Files on their way out, by state.",
-            states.map { MetricFamily.Sample(UInt64(counts[$0] ?? 0), ["state": $0.rawValue]) })
+            DraftState.allCases.filter(\.isKept).map {
+                MetricFamily.Sample(UInt64(counts[$0] ?? 0), ["state": $0.rawValue])
+            })
     }
 
     /// Empty for an official core, and while the agent's database is busy.
