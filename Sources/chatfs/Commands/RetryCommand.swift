@@ -1,4 +1,5 @@
 import CommandLineKit
+import FileSystem
 import Glibc
 import Posix
 
@@ -37,7 +38,7 @@ enum RetryCommand {
                 "\(path): Only failed, unsure and held back entries, and entries recovered from an existing chat, can be "
                     + "resent."
             )
-            guard ["unsure", "failed", "draft", "recovered"].contains(state) else { throw refusal }
+            guard state.flatMap(EntryState.init)?.canBeSentAgain == true else { throw refusal }
             do throws(SystemError) {
                 try ExtendedAttribute.set("user.chatfs.retry", to: [UInt8(ascii: "1")], of: path)
             } catch  where ["draft", "recovered"].contains(state) && error.code == EPERM {
@@ -45,6 +46,17 @@ enum RetryCommand {
             } catch {
                 throw PathError(path, error)
             }
+        }
+    }
+}
+
+extension EntryState {
+    fileprivate var canBeSentAgain: Bool {
+        switch self {
+        case .draft, .unsure, .failed, .recovered: true
+        case .remote, .receiving, .stored, .hydrated, .queued, .sending, .sent, .delivered, .expired,
+            .cancelled, .blocked:
+            false
         }
     }
 }

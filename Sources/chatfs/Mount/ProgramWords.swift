@@ -41,19 +41,27 @@ extension ProgramItem {
 
 extension ProgramStatus {
     init(_ status: MountStatus) {
-        let isFailed = { (transfer: MountStatus.Transfer) in
-            ["failed", "unsure", "recovered"].contains(transfer.state)
-        }
-        // An entry that waits for the user, such as for approval, is not pending.
-        let isPending = { (transfer: MountStatus.Transfer) in
-            ["receiving", "draft", "queued", "sending"].contains(transfer.state)
-        }
-        let failed = status.transfers.count(where: isFailed)
-        let pending = status.transfers.count(where: isPending)
+        let counts = status.transfers.compactMap { EntryState(rawValue: $0.state)?.count }
+        let failed = counts.count { $0 == .failed }
+        let pending = counts.count { $0 == .pending }
         self.init(
             connected: status.coreProblem == nil,
             synced: status.coreProblem == nil && pending == 0 && failed == 0,
             pending: pending, failed: failed, suspended: status.suspended != nil,
             lastError: status.coreProblem ?? status.transfers.lazy.compactMap(\.error).first)
+    }
+}
+
+extension EntryState {
+    fileprivate enum Count { case pending, failed }
+
+    /// The count of `ProgramStatus` that has the entry; nil for neither.
+    fileprivate var count: Count? {
+        switch self {
+        case .receiving, .draft, .queued, .sending: .pending
+        case .failed, .unsure, .recovered: .failed
+        // A remote entry waits for its user, such as for approval.
+        case .remote, .stored, .hydrated, .sent, .delivered, .expired, .cancelled, .blocked: nil
+        }
     }
 }

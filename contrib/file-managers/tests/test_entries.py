@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -10,10 +11,15 @@ import unittest
 
 COMMON = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "common")
 sys.path.insert(0, COMMON)
+import chatfs_words as words  # noqa: E402
 from chatfs_entries import ACTIONS, CHAT, Entry, Mounts, header, offers, points, question, relays  # noqa: E402
 
-STATES = ("remote", "receiving", "stored", "hydrated", "draft", "queued", "sending", "sent", "delivered", "unsure",
-          "expired", "cancelled", "blocked", "failed", "recovered")
+REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(COMMON)))
+with open(REPOSITORY + "/docs/user/files.md", encoding="utf-8") as page:
+    # FileSystemTests compares this table with the program.
+    ROWS = [line.split("|")[1] for line in page.read().partition("\n## States\n")[2].partition("\n## ")[0].splitlines()
+            if line.startswith("| `")]
+STATES = tuple(word for cell in ROWS for word in re.findall("`([a-z]+)`", cell))
 UNKNOWN_RELAY = "It is on relays that would see your address. To allow them: chatfs approve xftp://key@relay.example:443"
 INNER_RELAY = ("The file is on a relay inside this machine's own network, which is not contacted unless you allow it: "
                "chatfs approve xftp://key@192.168.1.2:443")
@@ -148,6 +154,10 @@ class Offers(unittest.TestCase):
         # Its pending work and its problem have priority.
         self.assertEqual(Entry("remote", pinned="yes").emblems, Entry("remote").emblems)
         self.assertEqual(Entry("stored", error="Damaged.", pinned="yes").emblems[0], "emblem-important")
+
+    def test_every_state_has_words(self):
+        self.assertIn("remote", STATES)
+        self.assertEqual(sorted(words.STATES), sorted(STATES))
 
     def test_every_state_is_marked_and_a_problem_is_seen(self):
         for state in STATES:
