@@ -25,7 +25,7 @@ struct ContactMeeting: Sendable {
     /// Creates the first profile if necessary and stores the command's settings in it.
     init(_ invocation: Invocation) async throws {
         access = try ProfileAccess(invocation)
-        guard access.settings.official == nil else {
+        guard access.settings.core.isEmbedded else {
             warning = nil
             return
         }

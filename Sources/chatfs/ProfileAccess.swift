@@ -16,10 +16,9 @@ struct ProfileAccess: Sendable {
 
     /// Reads `CommonOptions.access`.
     init(_ invocation: Invocation) throws {
-        let official = try OfficialCoreChoice(invocation)
+        let core = try CoreChoice(invocation)
         settings = CoreSettings(
-            profile: invocation[CommonOptions.profile], directory: try DirectoryAccess(invocation),
-            official: official)
+            profile: invocation[CommonOptions.profile], directory: try DirectoryAccess(invocation), core: core)
     }
 
     /// Like `use(daemon:opened:)`, for closures that need only the core.
@@ -39,12 +38,12 @@ struct ProfileAccess: Sendable {
         let end = ContinuousClock.now + .seconds(5)
         while true {
             if let client = try await connect() { return try await daemon(client) }
-            try settings.official?.checkFilesFolder()
+            try settings.core.official?.checkFilesFolder()
             let opened: MountedCore
             do {
                 opened = try await MountedCore.open(settings)
             } catch let error as ChatError
-                where error.code == .profileInUse && ContinuousClock.now < end && settings.official == nil
+                where error.code == .profileInUse && ContinuousClock.now < end && settings.core.isEmbedded
             {
                 try await Task.sleep(for: .milliseconds(100))
                 continue
@@ -63,12 +62,14 @@ struct ProfileAccess: Sendable {
     private func connect() async throws -> ControlClient? {
         let settings = settings
         return try await ThreadPool.shared.run { () throws(any Error) in
-            if let official = settings.official {
-                return try ControlClient.connect(coreFolder: official.folder(dataPath: settings.dataPath))
+            switch settings.core {
+            case .official(let choice):
+                return try ControlClient.connect(coreFolder: choice.folder(dataPath: settings.dataPath))
+            case .embedded:
+                let directory = try settings.directory.open()
+                let profile = try directory.profile(named: settings.profile)
+                return try ControlClient.connect(profileFolder: directory.folders(of: profile).own)
             }
-            let directory = try settings.directory.open()
-            let profile = try directory.profile(named: settings.profile)
-            return try ControlClient.connect(profileFolder: directory.folders(of: profile).own)
         }
     }
 }

@@ -110,7 +110,7 @@ struct ChatCommands {
     ) async throws -> [String] {
         let access = try ProfileAccess(invocation)
         // The data directory suffices without a core; the process that has the profile follows its changes.
-        if access.settings.official == nil { return try await note(request, access.settings) }
+        if access.settings.core.isEmbedded { return try await note(request, access.settings) }
         return try await access.use { daemon in
             try await ask(daemon, request)
         } opened: { opened in

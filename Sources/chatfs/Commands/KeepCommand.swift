@@ -80,7 +80,7 @@ enum KeepCommand {
     private static func rules(
         _ request: KeepRequest, _ access: ProfileAccess
     ) async throws -> [KeepAnswer.Rule] {
-        if access.settings.official == nil { return try await ownRules(request, access.settings) }
+        if access.settings.core.isEmbedded { return try await ownRules(request, access.settings) }
         return try await access.use { daemon in
             try await ThreadPool.shared.run { () throws(DesktopError) in try daemon.ask(request) }
         } opened: { opened in

@@ -94,7 +94,9 @@ enum MountCommand {
     private static func mounted(
         _ settings: MountSettings, _ stop: StopRequest
     ) async throws -> MountedProfile {
-        guard settings.official?.isPhone == true else { return try await MountedProfile.mount(settings) }
+        guard settings.coreChoice.official?.isPhone == true else {
+            return try await MountedProfile.mount(settings)
+        }
         let mount = try await stop.interrupting(grace: .seconds(5)) {
             try await MountedProfile.mount(settings)
         }

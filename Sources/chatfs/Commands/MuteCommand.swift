@@ -63,7 +63,7 @@ private struct MutableChats: Sendable {
 
     static func of(_ invocation: Invocation) async throws -> MutableChats {
         let access = try ProfileAccess(invocation)
-        guard let official = access.settings.official else {
+        guard let official = access.settings.core.official else {
             // The data directory suffices without a core.
             let directory = try await access.settings.openDirectory()
             let name = invocation[CommonOptions.profile]

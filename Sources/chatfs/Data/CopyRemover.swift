@@ -45,7 +45,7 @@ struct CopyRemover: Sendable {
 
     private func carryOut(_ requests: [FreeRequest]) async throws -> [FileID] {
         let settings = CoreSettings(
-            profile: profile.displayName, directory: DirectoryAccess(unlocked: directory), official: nil)
+            profile: profile.displayName, directory: DirectoryAccess(unlocked: directory), core: .embedded)
         let core = try await MountedCore.open(settings)
         var freed: [FileID] = []
         for request in requests {

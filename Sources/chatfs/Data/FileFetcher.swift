@@ -22,7 +22,7 @@ struct FileFetcher: Sendable {
         }
         if let daemon { return try await ask(daemon, own, items, failed) }
         let settings = CoreSettings(
-            profile: profile.displayName, directory: DirectoryAccess(unlocked: directory), official: nil)
+            profile: profile.displayName, directory: DirectoryAccess(unlocked: directory), core: .embedded)
         let core = try await MountedCore.open(settings)
         for item in items {
             if let problem = await Self.receive(item, core.core) { failed(item, problem) }

@@ -36,7 +36,7 @@ struct Repair: Sendable {
             }
         }
         if case .profile(let profile) = place, !found.broken.isEmpty {
-            let settings = CoreSettings(profile: profile.displayName, directory: access, official: nil)
+            let settings = CoreSettings(profile: profile.displayName, directory: access, core: .embedded)
             let core = try await MountedCore.open(settings)
             for index in found.broken.indices { await Self.mend(&found.broken[index], core.core) }
             await core.shutDown()

@@ -9,8 +9,7 @@ struct CoreSettings: Sendable {
     var profile: String?
     /// The data directory and the ways to unlock it.
     var directory: DirectoryAccess
-    /// nil for the embedded core.
-    var official: OfficialCoreChoice?
+    var core: CoreChoice
     /// Reported to other processes that want the profile; nil if not mounted.
     var mountpoint: String?
     /// Stored in the profile.
@@ -25,10 +24,10 @@ struct CoreSettings: Sendable {
     /// True to create the first profile of an official core and to prompt for its name.
     var asksForName = false
 
-    init(profile: String?, directory: DirectoryAccess, official: OfficialCoreChoice?) {
+    init(profile: String?, directory: DirectoryAccess, core: CoreChoice) {
         self.profile = profile
         self.directory = directory
-        self.official = official
+        self.core = core
     }
 
     /// Absolute path.

@@ -30,7 +30,7 @@ final class MountLog: Sendable {
     func begin(at mountpoint: String) {
         let (core, settings) = (parts.core.core, parts.settings)
         log.information(
-            "mounted: profile=\(core.profile.id) core=\(settings.official == nil ? "embedded" : "official") "
+            "mounted: profile=\(core.profile.id) core=\(settings.coreChoice.word) "
                 + "cache=\(settings.hydration.cacheMode.rawValue) chats=\(parts.fileSystem.lister.chats().count) "
                 + "mountpoint=\(mountpoint)")
         let following = Task { for await event in events { note(event) } }

@@ -43,8 +43,7 @@ struct MountSettings: Sendable {
     var callers: CallerPolicy
     /// The programs that write files, and their exit codes.
     var writers: WriterPolicy
-    /// nil for the embedded core.
-    var official: OfficialCoreChoice?
+    var coreChoice: CoreChoice
     /// Display of a phone's link and code.
     var phoneDisplay = LinkDisplay()
     var proxy: SOCKSProxy?
@@ -102,15 +101,16 @@ struct MountSettings: Sendable {
             previews: previews, refused: try Self.patterns(invocation, MountOptions.refused),
             allowed: try Self.patterns(invocation, MountOptions.allowed))
         writers = WriterPolicy(resuming: try Self.patterns(invocation, MountOptions.resuming))
-        official = try given ?? OfficialCoreChoice(invocation)
+        coreChoice = try given.map(CoreChoice.official) ?? CoreChoice(invocation)
         let phone = try PhoneOptions(invocation)
-        guard official?.isPhone == true || !phone.isGiven else {
+        guard coreChoice.official?.isPhone == true || !phone.isGiven else {
             throw UsageError(
                 "--listen, --host, --versions, --policy and --receive-limit go with --core phone")
         }
-        official?.phone = phone
+        coreChoice.official?.phone = phone
         // Messages on a phone are marked as read only with an explicit option.
-        marksRead = invocation[MountOptions.markRead].map { $0 == .onOpen } ?? (official?.isPhone != true)
+        let isPhone = coreChoice.official?.isPhone == true
+        marksRead = invocation[MountOptions.markRead].map { $0 == .onOpen } ?? !isPhone
         relayPolicy = invocation.ifTaken(MountOptions.relayPolicy)
         isInBackground = invocation[MountOptions.background]
         metricsPath = invocation[MountOptions.metrics].map(AbsolutePath.of)
@@ -130,10 +130,11 @@ struct MountSettings: Sendable {
 
     /// Refuses contradictory options.
     private func check() throws {
+        let official = coreChoice.official
         if official?.isPhone == true && proxy != nil {
             throw UsageError("--socks-proxy is for a core on this machine, not for a phone")
         }
-        if official == nil && proxy != nil { throw UsageError("--socks-proxy goes with --core") }
+        if coreChoice.isEmbedded && proxy != nil { throw UsageError("--socks-proxy goes with --core") }
         if official != nil && !relays.isEmpty {
             throw UsageError(
                 "configure relays of an official core in SimpleX; --relay is for ChatFS's own core")
@@ -149,7 +150,7 @@ struct MountSettings: Sendable {
 
     /// The settings of the core.
     var core: CoreSettings {
-        var core = CoreSettings(profile: profile, directory: directory, official: official)
+        var core = CoreSettings(profile: profile, directory: directory, core: coreChoice)
         core.mountpoint = mountpoint
         core.relays = relays
         core.proxy = proxy
@@ -162,7 +163,7 @@ struct MountSettings: Sendable {
 
     /// Returns the cache directory of a profile. Only one process holds a profile, so only one uses the directory.
     func cacheFolder(profile id: Int64) -> String {
-        let place = official?.folder(dataPath: directory.path) ?? directory.path
+        let place = coreChoice.folder(dataPath: directory.path)
         let mark = Hexadecimal.encode(Array(SHA256.hash(Array(place.utf8)).prefix(8)))
         return "\(cachePath)/\(mark)-\(id)"
     }

@@ -42,7 +42,15 @@ struct MountedCore: Sendable {
     static func open(_ settings: CoreSettings) async throws -> MountedCore {
         let access = settings.directory
         let directory = try await ThreadPool.shared.run { try access.open(isMade: true) }
-        if let choice = settings.official { return try await open(choice, settings, in: directory) }
+        switch settings.core {
+        case .embedded: return try await openEmbedded(settings, in: directory)
+        case .official(let choice): return try await open(choice, settings, in: directory)
+        }
+    }
+
+    private static func openEmbedded(
+        _ settings: CoreSettings, in directory: DataDirectory
+    ) async throws -> MountedCore {
         let arrivals = try await ThreadPool.shared.run { () throws(ChatError) in
             let profile = try directory.profile(named: settings.profile)
             return KeptArrivals.rule(in: try directory.folders(of: profile).own, key: directory.key)

@@ -44,7 +44,7 @@ enum PhoneSaving {
         }
         choice.phone = try PhoneOptions(invocation)
         var settings = CoreSettings(
-            profile: nil, directory: try DirectoryAccess(invocation), official: choice)
+            profile: nil, directory: try DirectoryAccess(invocation), core: .official(choice))
         settings.phoneDisplay = try LinkDisplay(invocation)
         let access = settings.directory
         let directory = try await ThreadPool.shared.run { () throws(any Error) in
