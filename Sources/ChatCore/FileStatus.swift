@@ -67,6 +67,8 @@ public struct FileProblem: Hashable, Sendable {
     public var kind: Kind
     /// Text of `user.chatfs.error`.
     public var sentence: String
+    /// True if the log has it already, in this process or an earlier one. Not compared.
+    public private(set) var isLogged = false
 
     public init(_ kind: Kind, _ sentence: String) {
         self.kind = kind
@@ -77,9 +79,27 @@ public struct FileProblem: Hashable, Sendable {
     public static let relaysNotApproved = FileProblem(
         .notApproved, "Its relays are not approved: run chatfs approve.")
 
+    public static func == (left: Self, right: Self) -> Bool {
+        left.kind == right.kind && left.sentence == right.sentence
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(kind)
+        hasher.combine(sentence)
+    }
+
+    /// Returns the problem for callers that must not log it again.
+    public var logged: FileProblem {
+        var problem = self
+        problem.isLogged = true
+        return problem
+    }
+
     /// Returns the problem with an added sentence about remains.
     public func mentioning(_ remains: String?) -> FileProblem {
-        FileProblem(kind, [sentence, remains].compactMap(\.self).joined(separator: " "))
+        var problem = self
+        problem.sentence = [sentence, remains].compactMap(\.self).joined(separator: " ")
+        return problem
     }
 
     public static let damagedCopy = FileProblem(

@@ -17,10 +17,17 @@ import Testing
         log.note(RequestSubject("read", 1031), Self.failure)
         #expect(
             lines.withLock { $0 } == [
-                "read of item 1030: EBADMSG: A chunk is damaged.",
-                "read of item 1031: EBADMSG: A chunk is damaged. (and 999 more before)",
+                "request failed: operation=read inode=1030 errno=EBADMSG error=A chunk is damaged.",
+                "request failed: operation=read inode=1031 errno=EBADMSG suppressed=999 error=A chunk is damaged.",
             ])
         #expect(log.counts == ["read": ["EBADMSG": 1001]])
+    }
+
+    @Test func failureLoggedElsewhereIsOnlyCounted() {
+        let log = FailureLog { line in Issue.record("\(line)") }
+        let problem = FileProblem(.damaged, "A chunk is damaged.").logged.mentioning("A part is here.")
+        log.note(RequestSubject("read", 1030), FileSystemError(problem))
+        #expect(log.counts == ["read": ["EBADMSG": 1]])
     }
 
     @Test func manyFailuresDoNotFloodTheLog() {
@@ -46,6 +53,8 @@ import Testing
         let disk = SystemError(code: EIO, operation: "read a file")
         log.note(
             RequestSubject("write", 9), FileSystemError(ChatError(.storage, "The data failed.", cause: disk)))
-        #expect(lines.withLock { $0 } == ["write of item 9: EIO: The data failed. (\(disk.sentence))"])
+        let expected =
+            "request failed: operation=write inode=9 errno=EIO error=The data failed. (\(disk.sentence))"
+        #expect(lines.withLock { $0 } == [expected])
     }
 }

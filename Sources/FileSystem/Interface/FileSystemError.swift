@@ -11,17 +11,20 @@ public struct FileSystemError: DescribedError, Equatable {
     public let code: Int32
     /// True if something failed, here or elsewhere; false if the request itself was invalid.
     public let isFailure: Bool
+    /// True if the log has the failure already.
+    public let isLogged: Bool
     public let cause: (any Error)?
     /// Makes the mount accept the request; nil if nothing does.
     let permission: Permission?
     private let words: String?
 
     public init(
-        _ code: Int32, _ sentence: String? = nil, isFailure: Bool = false, cause: (any Error)? = nil,
-        permission: Permission? = nil
+        _ code: Int32, _ sentence: String? = nil, isFailure: Bool = false, isLogged: Bool = false,
+        cause: (any Error)? = nil, permission: Permission? = nil
     ) {
         self.code = code
         self.isFailure = isFailure
+        self.isLogged = isLogged
         self.cause = cause
         self.permission = permission
         words = sentence
@@ -46,7 +49,8 @@ public struct FileSystemError: DescribedError, Equatable {
 extension FileSystemError {
     /// Creates the error for a file that cannot be read or sent.
     public init(_ problem: FileProblem) {
-        self.init(Self.code(of: problem.kind), problem.sentence, isFailure: true)
+        self.init(
+            Self.code(of: problem.kind), problem.sentence, isFailure: true, isLogged: problem.isLogged)
     }
 
     static func code(of kind: FileProblem.Kind) -> Int32 {

@@ -14,7 +14,8 @@ struct RequestSubject: Sendable {
     }
 }
 
-/// Counts failed requests that are not the caller's fault, and logs each distinct one once. Thread-safe.
+/// Counts failed requests that are not the caller's fault, and logs each distinct one once, unless the layer that found
+/// the failure has logged it. Thread-safe.
 final class FailureLog: Sendable {
     private struct Key: Hashable {
         let operation: String
@@ -40,14 +41,17 @@ final class FailureLog: Sendable {
         guard error.isFailure else { return }
         let (operation, name) = ("\(subject.operation)", Self.name(of: error.code))
         let now = ContinuousClock.now - start
-        let verdict = state.withLock { state in
+        let verdict = state.withLock { state -> RepetitionLimit<Key>.Verdict in
             state.counts[operation, default: [:]][name, default: 0] += 1
+            if error.isLogged { return .keepBack }
             return state.limit.verdict(
                 on: Key(operation: operation, node: subject.node, code: error.code), now: now)
         }
         guard case .say(let keptBack) = verdict else { return }
-        let more = keptBack > 0 ? " (and \(keptBack) more before)" : ""
-        write("\(operation) of item \(subject.node): \(name): \(sentenceWithCauses(of: error))\(more)")
+        let more = keptBack > 0 ? " suppressed=\(keptBack)" : ""
+        write(
+            "request failed: operation=\(operation) inode=\(subject.node) errno=\(name)\(more) "
+                + "error=\(sentenceWithCauses(of: error))")
     }
 
     var counts: [String: [String: UInt64]] { state.withLock { $0.counts } }

@@ -3,7 +3,7 @@ import ChatCore
 import Posix
 import XFTP
 
-/// Turns errors of files into problems for readers, and logs each error once. Thread-safe.
+/// Turns errors of files into problems for readers, and logs each error once, with its causes. Thread-safe.
 final class FailureReporter: Sendable {
     let log = Log("hydration")
     /// Recent log lines, to suppress repetitions.
@@ -22,13 +22,13 @@ final class FailureReporter: Sendable {
     func problem(
         _ error: any Error, of file: FileID, missing: UInt64, remains: String? = nil
     ) -> FileProblem {
-        let problem = FileProblem(error)
+        let problem = FileProblem(error).logged
         report(error, of: file)
         if problem.isFinal { return problem.mentioning(remains) }
         guard problem.kind == .noSpace else { return problem }
         let free = cache.freeBytes() ?? 0
         let wanted = ByteCount.rounded(missing > free ? missing - free : missing)
-        return FileProblem(.noSpace, "The disk is full: this file needs \(wanted) more.")
+        return FileProblem(.noSpace, "The disk is full: this file needs \(wanted) more.").logged
     }
 
     /// Logs an error once, even after many tries. Cancelled operations are no failures.

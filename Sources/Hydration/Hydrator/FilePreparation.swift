@@ -25,7 +25,8 @@ struct FilePreparation: Sendable {
             if described.status.isReadable {
                 try await prepareStored()
             } else if let problem = described.status.problem, problem.isFinal {
-                fail(problem)
+                // It was logged when it was found.
+                fail(problem.logged)
             } else {
                 try await prepareRemote()
             }
@@ -123,7 +124,7 @@ struct FilePreparation: Sendable {
         context.failures.log.warning("stored copy damaged: file=\(file.id.rawValue)")
         switch try await context.core.giveUpCopy(of: file.id, at: source) {
         case .offered(let item): file.step { machine, _ in machine.offeredAgain(preparation, item) }
-        case .lost(let problem): fail(problem)
+        case .lost(let problem): fail(problem.logged)
         }
     }
 
