@@ -160,13 +160,13 @@ final class LinkUploads: Sendable {
         do throws(ChatError) {
             try await core.cancelStandaloneFile(file)
         } catch {
-            log.information("upload of an earlier process not revoked: \(error.sentence)")
+            log.information("upload of an earlier process not revoked: error=\(error.sentence)")
         }
     }
 
     /// It is retried.
     private func note(_ error: ChatError, of id: Int64) async {
-        log.information("upload for a link waits: \(error.sentence)")
+        log.information("upload for a link waits: error=\(error.sentence)")
         await outcomes.warn(id, FileProblem(error.fileProblemKind, error.sentence))
     }
 
@@ -237,7 +237,7 @@ final class LinkUploads: Sendable {
                 do throws(ChatError) {
                     return try await outcomes.complete(id, link)
                 } catch {
-                    log.information("link not stored, retrying: \(error.sentence)")
+                    log.information("link not stored, retrying: error=\(error.sentence)")
                 }
             }
         }

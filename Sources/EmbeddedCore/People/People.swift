@@ -197,8 +197,7 @@ final class People: Sendable {
         do throws(ChatError) {
             _ = try await agent()
         } catch {
-            // The stored state is still readable.
-            log.notice("agent not opened: error=\(error.sentence)")
+            // The stored state is still readable, and `resume` logs the failure.
             return
         }
         await state.withLock { $0.opened }?.receiveWaiting(.now + Self.receivingTimeout)

@@ -110,7 +110,7 @@ final class Listener: Sendable {
                 while takesMore, let accepted = try socket.accept() { begin(accepted) }
             } catch {
                 // Without descriptors or memory, other connections must end first.
-                log.warning(error.sentence)
+                log.warning("connections not accepted, retrying: error=\(error.sentence)")
                 requests.removeFirst()
                 poll(&requests, milliseconds: 200)
             }
@@ -125,7 +125,7 @@ final class Listener: Sendable {
             wakeUp = try WakeUp()
         } catch {
             // Without descriptors, the client sees a closed connection, as above the limit.
-            return Log("network").warning("connection refused: \(error.sentence)")
+            return Log("network").warning("connection refused: error=\(error.sentence)")
         }
         let peer = socket.peer
         let number: Int? = state.withLock { state in

@@ -240,7 +240,10 @@ public final class OfficialCore: ChatCore {
             do throws(OfficialCoreError) {
                 try await start()
             } catch {
-                log.warning("core did not accept its settings: error=\(error.sentence)")
+                // A lost connection is logged as such.
+                if error.code != .disconnected {
+                    log.warning("core did not accept its settings: error=\(error.sentence)")
+                }
             }
             // First, because downloads depend on the network settings.
             await reconciliation.takeNetworkAnew()

@@ -32,12 +32,12 @@ final class PhoneScreen: Sendable {
         case .connected(let device):
             note()
             Terminal.note("\(PrintableText.escaping(device)) is connected.")
-            log.notice("phone connected")
+            log.information("phone connected")
         case .left(let sentence):
+            // The core logs it as a lost connection.
             Terminal.note(sentence)
-            log.notice("phone disconnected: reason=\(sentence)")
         case .failed(let sentence):
-            Terminal.complain("chatfs: ChatFS cannot wait for the phone: \(sentence)")
+            // Standard error is the log of a mount in the foreground.
             log.warning("waiting for the phone failed: error=\(sentence)")
         }
     }

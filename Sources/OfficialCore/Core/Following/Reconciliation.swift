@@ -144,8 +144,10 @@ final class Reconciliation: Sendable {
             }
             if isPeriodic || !descriptions.isNetworkKnown { plan() }
         } catch {
-            // Mostly a lost connection; a later comparison repeats it.
-            log.information("chats not compared, retrying: error=\(error.sentence)")
+            // A later comparison repeats it. A lost connection is logged as such.
+            if error.code != .file(.unreachable) {
+                log.information("chats not compared, retrying: error=\(error.sentence)")
+            }
             comparison.noteFailure()
             plan()
         }
@@ -256,8 +258,10 @@ final class Reconciliation: Sendable {
         do throws(ChatError) {
             try await takeProxy()
         } catch {
-            // The next comparison asks again.
-            log.information("core network settings not read: error=\(error.sentence)")
+            // The next comparison asks again. A lost connection is logged as such.
+            if error.code != .file(.unreachable) {
+                log.information("core network settings not read: error=\(error.sentence)")
+            }
         }
     }
 
