@@ -4,15 +4,18 @@ import CSodium
 /// Authentication tags of the blocks of one file, 16 bytes for each 64 KiB. The process computes them from bytes in its
 /// own memory and never stores them. A block changed on disk later fails its next read.
 ///
-/// The first block may be shorter. If it ends where the content begins, reads of whole blocks of content read no others.
+/// A file has one section or, while it is received, one per chunk. Sections are covered in any order. The first block of
+/// a section may be shorter. If it is as long as the bytes before the content, reads of whole blocks of content read no
+/// others.
 ///
-/// Each tag is a Poly1305 under a one-time key, which HSalsa20 derives from a random key of the process. Reusing the
-/// key as the last block grows reveals nothing, because tags never leave this memory. Thread-safe.
+/// Each tag is a Poly1305 under a one-time key, which HSalsa20 derives from a random key of the process. Covering a
+/// section again reveals nothing, because tags never leave this memory. Thread-safe.
 public final class BlockTags: Sendable {
     public static let blockSize = 65_536
 
-    /// The tag of a block and the length that it covers.
+    /// The tag of a block and its place in the file.
     struct Proof {
+        let start: UInt64
         let length: Int
         fileprivate let tag: SIMD16<UInt8>
         fileprivate let key: SIMD32<UInt8>
@@ -23,61 +26,80 @@ public final class BlockTags: Sendable {
         }
     }
 
-    private struct State {
-        var full: [SIMD16<UInt8>] = []
-        /// The tag of the last block, if it is not full.
-        var last: (tag: SIMD16<UInt8>, length: Int)?
+    private struct Section {
+        var tags: [SIMD16<UInt8>]
+        /// In bytes.
+        var length: UInt64
     }
 
     private static let key = SecretBytes(randomCount: 32)
     private static let lastNumber = Lock<UInt64>(0)
     /// Distinguishes the files of this process.
     private let number: UInt64
-    /// The length of the first block in bytes.
-    private let first: Int
-    private let state = Lock(State())
+    /// The length of the first block of a section in bytes.
+    fileprivate let first: Int
+    /// Where the sections begin.
+    let starts: [UInt64]
+    private let sections: Lock<[Section?]>
 
-    fileprivate init(first: Int) {
-        precondition(1...Self.blockSize ~= first, "a block has 1 to 65,536 bytes")
-        self.first = first
+    /// - Parameters:
+    ///   - sections: Where the sections begin, in ascending order from 0.
+    ///   - contentOffset: The number of bytes before the content.
+    public init(sections: [UInt64] = [0], contentOffset: UInt64 = 0) {
+        starts = sections
+        first = 1...UInt64(Self.blockSize) ~= contentOffset ? Int(contentOffset) : Self.blockSize
+        self.sections = Lock(Array(repeating: nil, count: sections.count))
         number = Self.lastNumber.withLock { last in
             last += 1
             return last
         }
     }
 
-    /// The number of covered bytes, from the start of the file.
-    public var size: UInt64 {
-        state.withLock { start(of: $0.full.count) + UInt64($0.last?.length ?? 0) }
+    /// The memory that the tags use, in bytes.
+    public var memory: Int { sections.withLock { $0.reduce(16) { $0 + ($1?.tags.count ?? 0) * 16 } } }
+
+    /// Covers a section. The file must hold it: a reader expects it there.
+    public func cover(_ section: Int, with bytes: UnsafeRawBufferPointer) {
+        var tagging = BlockTagging(self, section: section)
+        tagging.add(bytes)
+        tagging.finish()
+    }
+
+    fileprivate func cover(_ section: Int, _ tags: [SIMD16<UInt8>], length: UInt64) {
+        sections.withLock { $0[section] = Section(tags: tags, length: length) }
+    }
+
+    /// The proof of the block at a position of the file. Returns nil if it is not covered.
+    func proof(at position: UInt64) -> Proof? {
+        let section = section(at: position)
+        let inner = position - starts[section]
+        let block = inner < UInt64(first) ? 0 : 1 + Int((inner - UInt64(first)) / UInt64(Self.blockSize))
+        let start = block == 0 ? 0 : UInt64(first) + UInt64(block - 1) * UInt64(Self.blockSize)
+        let found = sections.withLock { sections -> (tag: SIMD16<UInt8>, end: UInt64)? in
+            guard let found = sections[section], block < found.tags.count else { return nil }
+            return (found.tags[block], found.length)
+        }
+        guard let (tag, end) = found, inner < end else { return nil }
+        return Proof(
+            start: starts[section] + start, length: Int(min(UInt64(length(of: block)), end - start)),
+            tag: tag,
+            key: key(of: section, block))
+    }
+
+    private func section(at position: UInt64) -> Int {
+        var (low, high) = (0, starts.count - 1)
+        while low < high {
+            let middle = (low + high + 1) / 2
+            if starts[middle] <= position { low = middle } else { high = middle - 1 }
+        }
+        return low
     }
 
     /// The length of a block that is full.
     fileprivate func length(of block: Int) -> Int { block == 0 ? first : Self.blockSize }
 
-    /// The position of a block in the file.
-    func start(of block: Int) -> UInt64 {
-        block == 0 ? 0 : UInt64(first) + UInt64(block - 1) * UInt64(Self.blockSize)
-    }
-
-    /// The block that holds a position of the file.
-    func block(at position: UInt64) -> Int {
-        position < UInt64(first) ? 0 : 1 + Int((position - UInt64(first)) / UInt64(Self.blockSize))
-    }
-
-    /// The memory that the tags use, in bytes.
-    public var memory: Int { state.withLock { ($0.full.count + 1) * 16 } }
-
-    /// Returns nil for a block that is not covered.
-    func proof(of block: Int) -> Proof? {
-        let known = state.withLock { state -> (tag: SIMD16<UInt8>, length: Int)? in
-            if block < state.full.count { return (state.full[block], length(of: block)) }
-            return block == state.full.count ? state.last : nil
-        }
-        return known.map { Proof(length: $0.length, tag: $0.tag, key: key(of: block)) }
-    }
-
-    fileprivate func key(of block: Int) -> SIMD32<UInt8> {
-        let input = SIMD2<UInt64>(number, UInt64(block))
+    fileprivate func key(of section: Int, _ block: Int) -> SIMD32<UInt8> {
+        let input = SIMD2<UInt64>(number, UInt64(section) << 32 | UInt64(block))
         var key = SIMD32<UInt8>()
         withUnsafeMutableBytes(of: &key) { key in
             withUnsafeBytes(of: input) { input in
@@ -91,55 +113,51 @@ public final class BlockTags: Sendable {
         }
         return key
     }
-
-    /// Covers further whole blocks, and then a part of the next one or nothing of it.
-    fileprivate func append(_ full: [SIMD16<UInt8>], last: (tag: SIMD16<UInt8>, length: Int)?) {
-        state.withLock { state in
-            state.full += full
-            state.last = last
-        }
-    }
 }
 
-/// Computes the tags of a file's blocks from its bytes, front to back. Used by one thread at a time.
+/// Computes the tags of a section from its bytes, front to back. Used by one thread at a time.
 public struct BlockTagging: Sendable {
-    public let tags: BlockTags
-    private var block = 0
-    /// The authenticator of the block that is not full.
+    private let tags: BlockTags
+    private let section: Int
+    private var full: [SIMD16<UInt8>] = []
+    /// The authenticator of a block of which a part was added, and the length of that part.
     private var begun: Poly1305?
     private var length = 0
-    /// Tags of whole blocks since the last `publish`.
-    private var full: [SIMD16<UInt8>] = []
+    private var total: UInt64 = 0
 
-    /// - Parameter first: The length of the first block in bytes, 1 to 65,536.
-    public init(first: Int = BlockTags.blockSize) { tags = BlockTags(first: first) }
-
-    /// - Parameter arguments: The arguments of the file: a block begins with its content.
-    init(_ arguments: FileArguments) {
-        let start = Int(clamping: arguments.content?.lowerBound ?? 0)
-        self.init(first: 1...BlockTags.blockSize ~= start ? start : BlockTags.blockSize)
+    public init(_ tags: BlockTags, section: Int = 0) {
+        self.tags = tags
+        self.section = section
     }
 
-    /// Adds the next bytes of the file. They are covered after `publish`.
+    /// Adds the next bytes of the section.
     public mutating func add(_ bytes: UnsafeRawBufferPointer) {
         var rest = bytes
         while !rest.isEmpty {
-            let count = min(tags.length(of: block) - length, rest.count)
-            if begun == nil { begun = withUnsafeBytes(of: tags.key(of: block)) { Poly1305(key: $0) } }
-            begun?.update(UnsafeRawBufferPointer(rebasing: rest[..<count]))
-            length += count
-            rest = UnsafeRawBufferPointer(rebasing: rest[count...])
-            if length == tags.length(of: block), let tag = begun?.tag {
-                full.append(tag)
-                (begun, length) = (nil, 0)
-                block += 1
+            let blockLength = tags.length(of: full.count)
+            let part = UnsafeRawBufferPointer(rebasing: rest.prefix(blockLength - length))
+            let key = tags.key(of: section, full.count)
+            if part.count == blockLength {
+                full.append(withUnsafeBytes(of: key) { Poly1305.tag(of: part, key: $0) })
+            } else {
+                if begun == nil { begun = withUnsafeBytes(of: key) { Poly1305(key: $0) } }
+                begun?.update(part)
+                length += part.count
+                if length == blockLength { endBlock() }
             }
+            total += UInt64(part.count)
+            rest = UnsafeRawBufferPointer(rebasing: rest[part.count...])
         }
     }
 
-    /// Covers all bytes that were added. The file must hold them: a reader expects a covered block there.
-    public mutating func publish() {
-        tags.append(full, last: begun.map { ($0.tag, length) })
-        full.removeAll(keepingCapacity: true)
+    private mutating func endBlock() {
+        if let begun { full.append(begun.tag) }
+        (begun, length) = (nil, 0)
+    }
+
+    /// Covers the section with all bytes that were added. The file must hold them.
+    public mutating func finish() {
+        endBlock()
+        tags.cover(section, full, length: total)
     }
 }

@@ -10,7 +10,7 @@ public final class CryptoFileReader: Sendable {
     private enum Trust: Sendable {
         case none
         /// Verified; reads check the block tags.
-        case proven(ProvenFile)
+        case proven(BlockTags)
         /// Trusted by the caller; reads check nothing.
         case taken
     }
@@ -55,7 +55,7 @@ public final class CryptoFileReader: Sendable {
     public convenience init(
         file: OpenFile, arguments: FileArguments, tags: BlockTags
     ) throws(CryptographyError) {
-        try self.init(file, arguments, .proven(ProvenFile(file: file, tags: tags)))
+        try self.init(file, arguments, .proven(tags))
     }
 
     public var isVerified: Bool {
@@ -64,7 +64,7 @@ public final class CryptoFileReader: Sendable {
 
     /// The block tags that reads check, or nil before verification.
     public var tags: BlockTags? {
-        trust.withLock { if case .proven(let proven) = $0 { proven.tags } else { nil } }
+        trust.withLock { if case .proven(let tags) = $0 { tags } else { nil } }
     }
 
     /// Reads the whole file once and compares its tag, at about 3 GB/s from the page cache. Blocks.
@@ -78,6 +78,7 @@ public final class CryptoFileReader: Sendable {
     /// A verification in progress. Copies are independent.
     public struct Verification: Sendable {
         fileprivate var authenticator: StreamBox
+        fileprivate let tags: BlockTags
         fileprivate var tagging: BlockTagging
         fileprivate var content: Range<UInt64>
         fileprivate var fileDigest: SHA512?
@@ -91,8 +92,9 @@ public final class CryptoFileReader: Sendable {
 
     /// - Parameter digesting: Whether to compute the SHA-512 of the file as it lies on the disk.
     public func beginVerification(digesting: Bool = false) -> Verification {
-        Verification(
-            authenticator: box, tagging: BlockTagging(arguments), content: content,
+        let tags = BlockTags(contentOffset: content.lowerBound)
+        return Verification(
+            authenticator: box, tags: tags, tagging: BlockTagging(tags), content: content,
             fileDigest: digesting ? SHA512() : nil)
     }
 
@@ -129,9 +131,8 @@ public final class CryptoFileReader: Sendable {
             verification.tagging.add(tag)
             verification.fileDigest?.update(tag)
         }
-        verification.tagging.publish()
-        let proven = ProvenFile(file: file, tags: verification.tagging.tags)
-        trust.withLock { $0 = .proven(proven) }
+        verification.tagging.finish()
+        trust.withLock { [tags = verification.tags] in $0 = .proven(tags) }
         return true
     }
 
@@ -167,8 +168,8 @@ public final class CryptoFileReader: Sendable {
         let count = Int(min(UInt64(buffer.count), size - offset))
         let piece = UnsafeMutableRawBufferPointer(rebasing: buffer[..<count])
         let position = content.lowerBound + offset
-        if case .proven(let proven) = trust {
-            try proven.read(into: piece, at: position)
+        if case .proven(let tags) = trust {
+            try tags.read(file, into: piece, at: position)
         } else {
             try readCiphertext(into: piece, at: position)
         }

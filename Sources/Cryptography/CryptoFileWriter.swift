@@ -10,27 +10,23 @@ import Posix
 /// Used by one task at a time. Until `finish` returns, the file has no tag and is not valid.
 public final class CryptoFileWriter {
     private let file: OpenFile
+    private let arguments: FileArguments
     private var box: StreamBox
     /// Twice the size of one write.
     private let buffer: UnsafeMutableRawBufferPointer
     private static let portion = 256 << 10
     private var filled = 0
     private var written: UInt64 = 0
-    private var tagging: BlockTagging?
-    private var isFinished = false
     /// The number of appended plaintext bytes.
     public var position: UInt64 { box.position }
 
     /// - Parameters:
     ///   - file: An empty file, open for writing.
     ///   - arguments: A new key and nonce. Reusing them for other contents would reveal both.
-    ///   - makesTags: Whether to compute block tags, which `UnfinishedCryptoFile` and `confirm` need.
     /// - Throws: `.invalidKey` for arguments of wrong lengths.
-    public init(
-        file: OpenFile, arguments: FileArguments, makesTags: Bool = false
-    ) throws(CryptographyError) {
+    public init(file: OpenFile, arguments: FileArguments) throws(CryptographyError) {
         self.file = file
-        tagging = makesTags ? BlockTagging() : nil
+        self.arguments = arguments
         box = try StreamBox(key: arguments.key, nonce: arguments.nonce)
         buffer = .allocate(byteCount: 2 * Self.portion, alignment: 4096)
     }
@@ -46,9 +42,6 @@ public final class CryptoFileWriter {
 
     deinit { buffer.deallocate() }
 
-    /// The tags of the flushed blocks, in the end including the file's tag. nil if `makesTags` is false.
-    public var tags: BlockTags? { tagging?.tags }
-
     /// Appends plaintext. Up to 256 KiB are accepted completely or, if the disk fails, not at all, so the caller can
     /// retry. Blocks on the disk.
     /// - Throws: `.file`.
@@ -59,7 +52,6 @@ public final class CryptoFileWriter {
             try writePortions()
             let place = UnsafeMutableRawBufferPointer(rebasing: buffer[filled..<filled + count])
             box.seal(UnsafeRawBufferPointer(rebasing: bytes[start..<start + count]), into: place)
-            tagging?.add(UnsafeRawBufferPointer(place))
             filled += count
             start += count
         }
@@ -90,14 +82,12 @@ public final class CryptoFileWriter {
         filled -= count
     }
 
-    /// Writes all appended bytes to the file, so that `UnfinishedCryptoFile` can read them. After a disk error, the
-    /// next call retries.
+    /// Writes all appended bytes to the file. After a disk error, the next call retries.
     /// - Throws: `.file`.
     public func flush() throws(CryptographyError) {
         guard filled > 0 else { return }
         try writePortions()
         if filled > 0 { try write(filled) }
-        tagging?.publish()
     }
 
     /// Writes the tag and returns the plaintext size in bytes. Can be repeated. Does not synchronize the file.
@@ -107,11 +97,6 @@ public final class CryptoFileWriter {
         try flush()
         let tag = box.tag()
         try wrappingSystemError { () throws(SystemError) in try file.write(tag, at: written) }
-        if !isFinished {
-            tag.withUnsafeBytes { tagging?.add($0) }
-            tagging?.publish()
-            isFinished = true
-        }
         return box.position
     }
 
@@ -124,13 +109,9 @@ public final class CryptoFileWriter {
             try file.write(tag, at: written)
             try file.write(start, at: 0)
         }
-        isFinished = true
     }
 
-    /// Reads the file back and compares it with the block tags. Blocks.
-    /// - Throws: The errors of `ProvenFile.confirm`.
-    public func confirm() throws(CryptographyError) {
-        guard let tags else { preconditionFailure("confirm() needs block tags") }
-        try ProvenFile(file: file, tags: tags).confirm()
-    }
+    /// Reads the finished file back. Blocks.
+    /// - Throws: The errors of `CryptoFile.confirm`.
+    public func confirm() throws(CryptographyError) { try CryptoFile.confirm(file, arguments) }
 }

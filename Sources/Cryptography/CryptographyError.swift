@@ -1,4 +1,5 @@
 import Base
+import Glibc
 import Posix
 
 /// An error of a key, tag, block or encrypted file.
@@ -35,6 +36,15 @@ extension CryptographyError {
     /// The errno of a system error, otherwise nil. Writers check it for ENOSPC.
     public var systemCode: Int32? { systemError?.code }
     public var systemError: SystemError? { cause as? SystemError }
+
+    /// Whether the bytes on disk were changed or cannot be read (EIO).
+    public var isDamage: Bool {
+        switch code {
+        case .notAuthentic, .tooShort: true
+        case .file: systemCode == EIO
+        default: false
+        }
+    }
 
     static var notKept: CryptographyError {
         CryptographyError(

@@ -123,21 +123,6 @@ extension SealedFile {
         remember(block, of: number, size: UInt64(number) * UInt64(Self.blockSize) + UInt64(length))
     }
 
-    /// Writes a new block without blocking readers of other blocks. One caller per block.
-    /// - Parameter fill: Writes the plaintext, `count` bytes, to the memory where it is sealed in place.
-    /// - Throws: `.file`, `.library`.
-    public func storeNewBlock(
-        _ number: Int, count: Int, _ fill: (UnsafeMutableRawBufferPointer) -> Void
-    ) throws(CryptographyError) {
-        precondition(count <= Self.blockSize && !hasBlock(number), "not a new block")
-        try BlockCipher.borrow { (cipher) throws(CryptographyError) in
-            fill(
-                UnsafeMutableRawBufferPointer(
-                    rebasing: cipher.scratch[SealedBlock.headerSize...].prefix(count)))
-            try store(number, length: count, with: cipher)
-        }
-    }
-
     /// Truncates the file or extends it with zeros.
     /// - Throws: `.file`, also for sizes over `maxSize` (EFBIG); `.notAuthentic` if the last block was changed on disk;
     ///   `.library`.
@@ -175,20 +160,6 @@ extension SealedFile {
     private static func checkSize(_ offset: UInt64, plus count: Int) throws(CryptographyError) {
         guard offset <= maxSize, UInt64(count) <= maxSize - offset else {
             throw CryptographyError(SystemError(code: EFBIG, operation: "extend a file beyond 1 TiB"))
-        }
-    }
-
-    /// Deletes a block and frees its disk space. It reads as zeros afterwards.
-    /// - Throws: `.file` if the space could not be freed; the block is deleted anyway.
-    public func dropBlock(_ number: Int) throws(CryptographyError) {
-        try mutex.writing { () throws(CryptographyError) in
-            guard hasBlock(number) else { return }
-            contents.withLock { $0.blocks[number] = Block() }
-            let start = UInt64(number) * UInt64(SealedBlock.slotSize)
-            try wrappingSystemError { () throws(SystemError) in
-                try file.punchHole(start..<start + UInt64(SealedBlock.slotSize))
-                try second.withLock { $0.file }?.punchHole(start..<start + UInt64(SealedBlock.slotSize))
-            }
         }
     }
 }

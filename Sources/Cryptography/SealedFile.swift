@@ -87,15 +87,6 @@ public final class SealedFile: Sendable {
     /// Returns whether block `number` exists. Reads only memory.
     public func hasBlock(_ number: Int) -> Bool { block(number) != nil }
 
-    /// Returns the disk space that the file uses, in bytes.
-    /// - Throws: `.file`.
-    public func bytesOnDisk() throws(CryptographyError) -> UInt64 {
-        try wrappingSystemError { () throws(SystemError) in
-            let second = try second.withLock { $0.file }?.status().st_blocks ?? 0
-            return UInt64(try file.status().st_blocks + second) * 512
-        }
-    }
-
     func block(_ number: Int) -> Block? {
         contents.withLock { contents in
             guard number >= 0, number < contents.blocks.count else { return nil }

@@ -42,7 +42,7 @@ public struct CacheAnswer: Codable, Hashable, Sendable {
     public struct State: Codable, Hashable, Sendable {
         /// `sealed`, `plain` or `memory`.
         public var mode: String
-        /// Decrypted bytes on the disk.
+        /// Bytes on the disk.
         public var bytesOnDisk: UInt64
         public var limit: UInt64?
         /// Free bytes that the cache leaves on its disk.

@@ -27,33 +27,13 @@ public protocol ChunkSource: Sendable {
     func fetch(
         _ chunk: Int, progress: @escaping @Sendable (_ received: UInt64) -> Void
     ) async throws -> any FetchedChunk
-
-    /// Starts the check of the whole file.
-    /// - Throws: `XFTPError.malformedDescription` for an invalid key in the description.
-    func wholeCheck() throws -> any WholeCheck
-
-    /// Encrypts decrypted bytes of the stream in place, as they are on the relays. The tag at the end is
-    /// unchanged. Blocks for about 0.4 ms per MiB.
-    func encrypt(_ bytes: UnsafeMutableRawBufferPointer, at position: UInt64)
 }
 
 /// An arrived chunk that matches its description. Immutable and thread-safe; its memory is reused after the
 /// last reference is gone.
 public protocol FetchedChunk: AnyObject, Sendable {
-    var count: Int { get }
-    /// Passes the chunk's bytes as they are on the relay.
-    func withEncrypted(_ body: (UnsafeRawBufferPointer) throws -> Void) rethrows
-    /// Decrypts from the chunk's `offset` until `buffer` is full. Blocks for about 0.4 ms per MiB.
-    func decrypt(from offset: Int, into buffer: UnsafeMutableRawBufferPointer)
-}
-
-/// Authenticates the encrypted stream from start to end, including the 16-byte tag.
-public protocol WholeCheck {
-    /// Adds the next encrypted bytes.
-    /// - Throws: An error that ends the check. XFTP throws none.
-    mutating func add(encrypted bytes: UnsafeRawBufferPointer) throws
-    /// - Throws: `XFTPError.damaged` if the tag does not match.
-    func finish() throws
+    /// As they are on the relay.
+    var bytes: UnsafeRawBufferPointer { get }
 }
 
 /// Creates the chunk source of a claimed file from its description.

@@ -8,7 +8,7 @@ public struct HydrationCondition: Hashable, Sendable {
         case idle
         /// Chunks are being fetched or stored, the core is downloading, or the stored copy is being verified.
         case receiving
-        /// Every byte is available, in the cache or in the verified copy of the core.
+        /// Every byte is available, in received chunks or a verified copy.
         case complete
     }
 
@@ -19,12 +19,12 @@ public struct HydrationCondition: Hashable, Sendable {
     public var problem: FileProblem?
     /// Time until a retry without a reader; nil if a try is running or needs a reader.
     public var nextTry: Duration?
-    /// Decrypted bytes in the cache.
+    /// Bytes on this machine besides the core's copy: received chunks, or a plain copy.
     public var cached: UInt64
     /// True if the core has a copy too.
     public var isStored: Bool
 
-    /// True if the whole file is decrypted in the cache.
+    /// True if the whole file is here besides the core's copy.
     public var isHydrated: Bool { stage == .complete && cached > 0 }
 
     public init(

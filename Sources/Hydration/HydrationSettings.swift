@@ -5,15 +5,11 @@ import ChatCore
 public struct HydrationSettings: Sendable {
     /// Chunks in flight for one file.
     public var chunksPerFile = 4
-    /// Chunks of one file in flight or waiting in memory for the storage pipeline, without waiting readers.
-    /// Chunks that arrive much earlier would only be cached and read back.
-    static let chunksBeforeCheck = 5
-    /// Maximum time that a chunk waits in memory for an idle storage pipeline. Parallel chunks complete
-    /// within it; a hanging chunk must not hold the memory of the others.
-    var checkIdleTimeout: Duration = .milliseconds(250)
+    /// Chunks of one file in flight or being written, without waiting readers.
+    static let chunksInMemory = 5
     /// Chunks in flight from one relay, so that a silent relay delays only its own files.
     public var chunksPerRelay = 4
-    /// Bytes of chunks in flight or in memory before storage, over all files.
+    /// Bytes of chunks in flight or being written, over all files.
     public var bytesInFlight: UInt64 = 20 << 20
     /// Latency above which a relay is far: the shortest time from a request to its first byte. Meanwhile
     /// other requests fill the line.
@@ -47,10 +43,11 @@ public struct HydrationSettings: Sendable {
     /// Chunks in flight without a reader, over all files.
     public var backgroundChunks = 2
 
-    /// Place of decrypted blocks.
+    /// Place of bytes that the core does not keep.
     public var cacheMode = CacheMode.sealed
-    /// Maximum bytes of decrypted blocks; nil means no limit. Open and pinned files are never evicted; chunks
-    /// beyond the limit go through `spareMemory`.
+    /// Maximum bytes of partly received files and plain copies; nil means no limit. Open and pinned files are
+    /// never evicted. Chunks beyond the limit go through `spareMemory`, except those of files that are
+    /// received whole.
     public var cacheLimit: UInt64?
     /// Free bytes on the disk that the cache leaves.
     public var minimumFree: UInt64 = FilePolicy.minimumFree

@@ -33,7 +33,7 @@ struct XFTPSource: ChunkSource {
     func fetch(
         _ chunk: Int, progress: @escaping @Sendable (_ received: UInt64) -> Void
     ) async throws -> any FetchedChunk {
-        let fetched = BufferedChunk(buffers, reader, chunk)
+        let fetched = BufferedChunk(buffers, reader.streamRange(ofChunk: chunk).count)
         // The first byte is reported too, since it measures the relay's latency.
         let counted = Lock((received: 0, told: -Self.progressStep))
         try await reader.fetchEncrypted(chunk: chunk, into: fetched.buffer, retry: Self.retryPolicy) {
@@ -57,57 +57,29 @@ struct XFTPSource: ChunkSource {
 
     /// Bytes between two progress reports.
     private static let progressStep = 256 << 10
-
-    /// Skips the SHA-512, because each chunk was compared with its digest.
-    func wholeCheck() throws -> any WholeCheck {
-        Check(check: try WholeFileCheck(reader.description, comparesDigest: false))
-    }
-
-    func encrypt(_ bytes: UnsafeMutableRawBufferPointer, at position: UInt64) {
-        reader.encrypt(bytes, at: position)
-    }
-
-    private struct Check: WholeCheck {
-        var check: WholeFileCheck
-
-        mutating func add(encrypted bytes: UnsafeRawBufferPointer) { check.update(encrypted: bytes) }
-        func finish() throws { try check.finish() }
-    }
 }
 
 /// A chunk in its receive buffer.
 private final class BufferedChunk: FetchedChunk {
     let buffer: ChunkBuffer
     private let buffers: SpareBuffers
-    private let reader: ChunkwiseReader
-    private let chunk: Int
 
-    init(_ buffers: SpareBuffers, _ reader: ChunkwiseReader, _ chunk: Int) {
+    init(_ buffers: SpareBuffers, _ size: Int) {
         self.buffers = buffers
-        self.reader = reader
-        self.chunk = chunk
-        buffer = buffers.take(reader.streamRange(ofChunk: chunk).count)
+        buffer = buffers.take(size)
     }
 
     deinit { buffers.give(buffer) }
 
-    var count: Int { buffer.count }
-
-    func withEncrypted(_ body: (UnsafeRawBufferPointer) throws -> Void) rethrows {
-        try body(UnsafeRawBufferPointer(buffer.bytes))
-    }
-
-    func decrypt(from offset: Int, into target: UnsafeMutableRawBufferPointer) {
-        reader.decrypt(buffer, chunk: chunk, from: offset, into: target)
-    }
+    var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(buffer.bytes) }
 }
 
 /// Reuses chunk buffers, because mapping 4 MiB for each chunk costs as much as hashing it. All are freed when
-/// no chunk is in flight. The hydrator's settings limit the number in use; buffers of a silent relay are
-/// untouched memory.
+/// no chunk is in use. The hydrator's settings limit that number; buffers of a silent relay are untouched
+/// memory.
 final class SpareBuffers: Sendable {
     private let state = Lock((spare: [ChunkBuffer](), out: 0), rank: .innermost)
-    /// Enough for the chunks that are stored or wait while others arrive.
+    /// Enough for the chunks that are stored while others arrive.
     private static let maxSpare = 6
 
     func take(_ size: Int) -> ChunkBuffer {

@@ -45,7 +45,7 @@ struct LinkFolder: Sendable {
         let arguments = CryptoFile.freshArguments()
         do {
             let file = try OpenFile(name, flags: O_RDWR | O_CREAT | O_EXCL, in: folder)
-            let writer = try CryptoFileWriter(file: file, arguments: arguments, makesTags: true)
+            let writer = try CryptoFileWriter(file: file, arguments: arguments)
             try writer.append(bytes)
             try writer.finish()
             try writer.confirm()

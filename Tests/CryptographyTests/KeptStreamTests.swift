@@ -30,14 +30,17 @@ import Testing
         file = try OpenFile(path, flags: O_RDWR | O_CREAT)
     }
 
-    private func written(piece: Int = 65_536) throws -> CiphertextWriter {
-        let writer = CiphertextWriter(file: file, arguments: arguments)
-        for start in stride(from: 0, to: ciphertext.count, by: piece) {
-            let part = Array(ciphertext[start..<min(start + piece, ciphertext.count)])
-            try part.withUnsafeBytes { try writer.append($0) }
+    /// Writes the file in sections, the last one first, and returns their tags.
+    @discardableResult
+    private func written(section: Int = 131_072) throws -> BlockTags {
+        let starts = Array(stride(from: 0, to: ciphertext.count, by: section))
+        let tags = BlockTags(sections: starts.map(UInt64.init), contentOffset: UInt64(Self.header))
+        for (number, start) in starts.enumerated().reversed() {
+            let part = Array(ciphertext[start..<min(start + section, ciphertext.count)])
+            try file.write(part, at: UInt64(start))
+            part.withUnsafeBytes { tags.cover(number, with: $0) }
         }
-        writer.flush()
-        return writer
+        return tags
     }
 
     private func flip(_ position: UInt64) throws {
@@ -56,10 +59,10 @@ import Testing
         0..<1, 0..<65_536, 65_535..<65_537, 65_536..<131_072, 299_999..<300_000, 0..<300_000,
     ]
 
-    @Test(arguments: [1000, 65_536, 262_144])
-    func writerTagsServeReadsOfContent(piece: Int) throws {
-        let writer = try written(piece: piece)
-        let reader = try CryptoFileReader(file: file, arguments: arguments, tags: writer.tags)
+    @Test(arguments: [1000, 65_536, 262_144, 1_000_000])
+    func tagsOfSectionsServeReadsOfContent(section: Int) throws {
+        let tags = try written(section: section)
+        let reader = try CryptoFileReader(file: file, arguments: arguments, tags: tags)
         #expect(reader.size == UInt64(Self.size))
         for range in Self.ranges { #expect(try read(reader, range).elementsEqual(content[range])) }
         #expect(try read(reader, 299_990..<300_100).count == 10)
@@ -80,19 +83,20 @@ import Testing
     }
 
     /// Blocks begin with the content, so a change is found in its own block of content.
-    @Test(arguments: [0, 22, 23, 65_558, 65_559, 300_022, 300_023, 360_000, 360_030] as [UInt64])
+    @Test(
+        arguments: [0, 22, 23, 65_558, 65_559, 131_071, 131_072, 300_022, 300_023, 360_000, 360_030]
+            as [UInt64])
     func changedBitIsDetected(position: UInt64) throws {
-        let writer = try written()
-        let unfinished = try UnfinishedCryptoFile(file: file, arguments: arguments, tags: writer.tags)
-        #expect(try unfinished.isAuthentic() && unfinished.damage().isEmpty)
+        let tags = try written()
+        try CryptoFile.confirm(file, arguments)
+        #expect(try tags.damagedSections(of: file).isEmpty)
         try flip(position)
-        #expect(try !unfinished.isAuthentic())
-        let damage = try unfinished.damage()
-        #expect(damage.count == 1 && damage[0].contains(position))
+        #expect(throws: CryptographyError.self) { try CryptoFile.confirm(file, arguments) }
+        #expect(try tags.damagedSections(of: file) == [Int(position / 131_072)])
         #expect(throws: CryptographyError.self) {
             try CryptoFileReader(file: file, arguments: arguments).verify()
         }
-        let reader = try CryptoFileReader(file: file, arguments: arguments, tags: writer.tags)
+        let reader = try CryptoFileReader(file: file, arguments: arguments, tags: tags)
         for block in 0..<4 {
             let start = block * 65_536
             let range = start..<min(start + 65_536, Self.size)
@@ -108,11 +112,10 @@ import Testing
 
     @Test(arguments: [0, 15, 16, 300_000] as [UInt64])
     func truncatedStreamIsNotAuthentic(length: UInt64) throws {
-        let writer = try written()
+        let tags = try written()
         try file.truncate(to: length)
-        let unfinished = try UnfinishedCryptoFile(file: file, arguments: arguments, tags: writer.tags)
-        #expect(try !unfinished.isAuthentic())
-        #expect(try !unfinished.damage().isEmpty)
+        #expect(throws: CryptographyError.self) { try CryptoFile.confirm(file, arguments) }
+        #expect(try tags.damagedSections(of: file) == (length < 262_144 ? [0, 1, 2] : [2]))
         #expect(throws: CryptographyError.self) { try CryptoFileReader(file: file, arguments: arguments) }
         #expect(!CryptoFile.hasContent(of: UInt64(Self.size), fileSize: length, arguments))
     }

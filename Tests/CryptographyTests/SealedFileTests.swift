@@ -129,23 +129,6 @@ import Testing
                 == [UInt8](repeating: 7, count: 10) + [UInt8](repeating: 0, count: 2 * block - 10))
     }
 
-    @Test func blocksComeInAnyOrderAndFreeTheirSpace() throws {
-        let (file, _) = try open()
-        let bytes = Vectors.bytes(20 * block)
-        for number in (0..<20).reversed() {
-            try file.storeNewBlock(number, count: block) {
-                $0.copyBytes(from: bytes[number * block..<(number + 1) * block])
-            }
-        }
-        #expect(try read(file, 0, 20 * block) == bytes)
-        try file.synchronise()
-        let before = try file.bytesOnDisk()
-        for number in 0..<20 where number != 3 { try file.dropBlock(number) }
-        #expect(file.hasBlock(3) && !file.hasBlock(4) && !file.hasBlock(99) && !file.hasBlock(-1))
-        #expect(try file.bytesOnDisk() < before / 4)
-        #expect(try read(file, 3 * block, block) == Array(bytes[(3 * block)..<(4 * block)]))
-    }
-
     @Test func failedWriteKeepsOldContent() throws {
         let bytes = Vectors.bytes(block + 1000)
         try open().0.write(bytes, at: 0)

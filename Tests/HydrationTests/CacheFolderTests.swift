@@ -9,17 +9,16 @@ import XFTP
 
 /// The content of the cache's disk.
 @Suite struct CacheFolderTests {
-    /// In the plain cache the search must find the bytes, which validates the search.
-    @Test(arguments: [CacheMode.sealed, .plain])
-    func onlyPlainCacheIsReadableOnDisk(mode: CacheMode) async throws {
+    /// In the plain cache the search must find the bytes of a complete file, which validates the search.
+    @Test(arguments: [CacheMode.sealed, .plain], [false, true])
+    func onlyPlainCacheIsReadableOnDisk(mode: CacheMode, isReceivedByCore: Bool) async throws {
         var settings = HydrationSettings()
         settings.cacheMode = mode
         let stage = try Stage(settings: settings)
+        stage.core.state.withLock { $0.receivesWhatIsClaimed = isReceivedByCore }
         let source = MemorySource(size: 10 * 65_536)
-        // Without the second chunk, later ones go to the cache.
-        source.behaviour.withLock {
-            $0.failures[1] = Array(repeating: XFTPError(.unreachable, "no connection"), count: 1000)
-        }
+        let gate = Gate()
+        source.behaviour.withLock { $0.gates[1] = gate }
         let file = stage.hydrator.open(stage.offer(source))
         let first = try await file.bytes(0..<60_000)
         let later = try await file.bytes(200_000..<400_000)
@@ -27,17 +26,24 @@ import XFTP
             stage.chunksOnDisk(of: FileID(1)).isSuperset(of: 3...6)
         }
         #expect(try stage.folder.names(in: "cache") == [PrivateFolder.marker])
+        #expect(try stage.folder.names(in: "staging") == [])
+        let unfinished = try stage.unnamedFiles(in: isReceivedByCore ? "cache" : "staging")
+            .map { try $0.readAll(limit: 4 << 20) }
+        try #require(unfinished.count == 1 && unfinished[0].count > 400_000)
+        for start in stride(from: 0, to: 59_000, by: 9877) {
+            #expect(!unfinished[0].contains(first[start..<start + 16]))
+            #expect(!unfinished[0].contains(later[start..<start + 16]))
+        }
+        gate.open()
+        _ = try await file.bytes(0..<10 * 65_536)
+        if !isReceivedByCore {
+            try await wait(until: "it is kept") {
+                stage.hydrator.condition(of: FileID(1)).isStored
+            }
+        }
         let caches = try stage.unnamedFiles(in: "cache").map { try $0.readAll(limit: 4 << 20) }
-        try #require(caches.count == 1)
-        for start in stride(from: 0, to: 190_000, by: 39_877) {
-            #expect(caches[0].contains(later[start..<start + 16]) == (mode == .plain))
-        }
-        // The first chunk is in the CryptoFile that will be kept.
-        let kept = try await wait(for: "the CryptoFile") {
-            try stage.unnamedFiles(in: "staging").map { try $0.readAll(limit: 4 << 20) }
-                .first { $0.count > first.count }
-        }
-        #expect(!kept.contains(first[1000..<1016]) && !kept.contains(first[50_000..<50_016]))
+        let isReadable = caches.contains { $0.contains(later[1000..<1016]) }
+        #expect(isReadable == (mode == .plain && !isReceivedByCore))
         await stage.hydrator.shutDown()
     }
 

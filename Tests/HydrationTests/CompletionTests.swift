@@ -21,7 +21,7 @@ import Testing
         return simulation
     }
 
-    /// The same with all chunks through the storage pipeline, during the hand-over to the core.
+    /// The same with all chunks stored, during the hand-over to the core.
     private static func completing(isReceivedByCore: Bool) -> (Simulation, Token) {
         var simulation = preparing()
         let download = simulation.prepareChunks(layout, isReceivedByCore: isReceivedByCore)
@@ -29,7 +29,7 @@ import Testing
         simulation.wait(2, file, for: .bytes(0..<4 * 65_536 - 1000), timeout: .seconds(9))
         while !simulation.begun.isEmpty { simulation.arriveAndEnd(simulation.begun.removeFirst()) }
         simulation.answers = []
-        simulation.step(file) { $0.stored(download, upTo: 4, now: $1) }
+        for chunk in 0..<4 { simulation.step(file) { $0.stored(download, chunk, now: $1) } }
         #expect(simulation.completions == [download])
         simulation.completions = []
         return (simulation, download)
@@ -68,18 +68,16 @@ import Testing
         var (simulation, download) = Self.completing(isReceivedByCore: false)
         // Damage found by a reader meanwhile does not start a second completion.
         simulation.step(Self.file) { machine, _ in machine.damaged(download, [1], endsCompletion: false) }
-        simulation.step(Self.file) { $0.stored(download, upTo: 4, now: $1) }
         #expect(simulation.begun.map(\.chunk) == [1])
         simulation.step(Self.file) { machine, _ in machine.damaged(download, [2], endsCompletion: true) }
         #expect(simulation.begun.map(\.chunk) == [1, 2])
-        simulation.step(Self.file) { $0.stored(download, upTo: 4, now: $1) }
         for fetch in simulation.begun {
             simulation.arriveAndEnd(fetch)
             #expect(simulation.completions.isEmpty)
-            simulation.step(Self.file) { $0.repaired(download, fetch.chunk, now: $1) }
+            simulation.step(Self.file) { $0.stored(download, fetch.chunk, now: $1) }
         }
         #expect(simulation.completions == [download])
-        simulation.step(Self.file) { $0.repaired(download, 1, now: $1) }
+        simulation.step(Self.file) { $0.stored(download, 1, now: $1) }
         #expect(simulation.completions == [download])
     }
 
@@ -90,9 +88,20 @@ import Testing
         #expect(simulation.answers == [.init(reader: 1, problem: full)])
         #expect(simulation.files[Self.file]?.condition(now: .zero).problem == full)
         simulation.open(Self.item())
-        #expect(simulation.resumed == [download])
-        simulation.step(Self.file) { $0.stored(download, upTo: 4, now: $1) }
         #expect(simulation.completions == [download])
+    }
+
+    @Test func chunksInMemoryAreWrittenIfFileIsWanted() {
+        var simulation = Simulation()
+        simulation.open(Self.item())
+        simulation.wait(1, Self.file, for: .bytes(0..<10))
+        let download = simulation.prepareChunks(Self.layout)
+        while !simulation.begun.isEmpty { simulation.arriveAndEnd(simulation.begun.removeFirst()) }
+        #expect(simulation.files[Self.file]?.wantsStorage(download) == false)
+        #expect(simulation.resumed.isEmpty)
+        simulation.wait(2, Self.file, for: .whole)
+        #expect(simulation.files[Self.file]?.wantsStorage(download) == true)
+        #expect(simulation.resumed == [download])
     }
 
     @Test func stalledCheckMakesWaitersLate() {

@@ -156,8 +156,7 @@ import XFTP
     func wrongWholeIsDroppedEverywhere(keepsStream: Bool) async throws {
         let stage = try Stage()
         stage.core.state.withLock { $0.keepsStreams = keepsStream }
-        let source = MemorySource(size: Self.size, isEncrypted: true, hasWrongTag: true)
-        source.behaviour.withLock { $0.isForged = true }
+        let source = MemorySource(size: Self.size, hasWrongTag: true)
         let file = stage.hydrator.open(stage.offer(source))
         let changes = stage.hydrator.changes()
         // The check may be faster than the reader.

@@ -97,15 +97,4 @@ import Testing
         #expect(Self.requests(demand, Self.chunks()) == FetchRequests())
         #expect(!demand.isUnused, "who has it open keeps what is here")
     }
-
-    @Test func damageIsRepairedWithoutReaders() {
-        let demand = FileDemand(retention: [], now: .zero)
-        var chunks = Self.chunks()
-        _ = chunks.stored(upTo: 1)
-        #expect(!demand.wantsWhole(chunks))
-        chunks.noteDamage(0)
-        #expect(demand.wantsWhole(chunks))
-        chunks.end(.deleted)
-        #expect(!demand.wantsWhole(chunks), "what will never come is not waited for")
-    }
 }

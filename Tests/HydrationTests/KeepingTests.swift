@@ -73,37 +73,21 @@ import XFTP
         await stage.hydrator.shutDown()
     }
 
-    @Test func checkFollowsChunksInAnyOrder() async throws {
+    @Test func chunksArriveInAnyOrderAndAreWrittenOnce() async throws {
         let stage = try Stage()
+        stage.core.state.withLock { $0.keepsStreams = true }
         let size = 30 * Self.chunk + 5
         let source = MemorySource(size: size)
         let file = stage.hydrator.open(stage.offer(source))
         var dice = Dice(seed: 3)
-        for number in (0..<UInt64(30)).shuffled(using: &dice) {
+        for number in (1..<UInt64(30)).shuffled(using: &dice) {
             _ = try await file.bytes(number * Self.chunk..<number * Self.chunk + 10)
         }
         _ = try await file.bytes(size - 1..<size)
         try await wait(until: "it is kept") { stage.core.state.withLock { $0.completed[FileID(1)] != nil } }
         #expect(Set(source.fetches).count == source.fetches.count)
         #expect(try await file.bytes(0..<size) == Pattern.bytes(0..<size, seed: 1))
-        await stage.hydrator.shutDown()
-    }
-
-    @Test func fastDownloadWaitsForItsCheck() async throws {
-        var settings = HydrationSettings()
-        // Room for five chunks in transfer, as with chunks of 4 MiB.
-        settings.bytesInFlight = 6 * Self.chunk
-        settings.bytesForDemand = Self.chunk
-        // Longer than a busy machine delays the check's thread.
-        settings.checkIdleTimeout = .seconds(30)
-        let stage = try Stage(settings: settings)
-        let size = 12 * Self.chunk
-        let source = MemorySource(size: size)
-        source.behaviour.withLock { $0.checkPause = .milliseconds(20) }
-        let file = stage.hydrator.open(stage.offer(source))
-        #expect(try await file.bytes(0..<size) == Pattern.bytes(0..<size, seed: 1))
-        try await wait(until: "it is kept") { stage.core.state.withLock { $0.completed[FileID(1)] != nil } }
-        #expect(source.behaviour.withLock { $0.readBack } == 0)
+        #expect(try stage.unnamedFiles(in: "cache").isEmpty)
         await stage.hydrator.shutDown()
     }
 
@@ -121,33 +105,29 @@ import XFTP
 
     // MARK: - Plain files
 
-    @Test(arguments: [("file", [0, 30, 7]), ("another name than the message says", [0]), ("file", [])])
-    func plainCacheEndsAsOneFile(name: String, first: [UInt64]) async throws {
+    @Test(arguments: [[0, 30, 7], []] as [[UInt64]], [false, true])
+    func plainCacheEndsAsOneFile(first: [UInt64], keepsStream: Bool) async throws {
         var settings = HydrationSettings()
         settings.cacheMode = .plain
         let stage = try Stage(settings: settings)
+        stage.core.state.withLock { $0.keepsStreams = keepsStream }
         let size = 40 * Self.chunk + 77
-        let source = MemorySource(size: size, name: name)
+        let source = MemorySource(size: size)
         let file = stage.hydrator.open(stage.offer(source))
-        // In this order, chunks reach the disk before the one with the content's start.
         for number in first.reversed() {
             let range = number * Self.chunk..<number * Self.chunk + 100
             #expect(try await file.bytes(range) == Pattern.bytes(range, seed: 1))
         }
         #expect(file.wholePlainFile == nil)
         #expect(try await file.bytes(0..<size) == Pattern.bytes(0..<size, seed: 1))
-        try await wait(until: "it is kept") { stage.core.state.withLock { $0.completed[FileID(1)] != nil } }
-        if name == "file" {
-            let plain: OpenFile = try await wait(for: "the plain file") { file.wholePlainFile }
-            #expect(try plain.readAll(limit: 1 << 24) == Pattern.bytes(0..<size, seed: 1))
-        }
+        let plain: OpenFile = try await wait(for: "the plain file") { file.wholePlainFile }
+        #expect(stage.core.state.withLock { $0.completed[FileID(1)] != nil })
+        #expect(try plain.readAll(limit: 1 << 24) == Pattern.bytes(0..<size, seed: 1))
         #expect(try await file.bytes(0..<size) == Pattern.bytes(0..<size, seed: 1))
-        if name != "file" {
-            #expect(file.wholePlainFile == nil)
-            file.close()
-            try await wait(until: "it may go") { stage.hydrator.dehydrate(FileID(1)) }
-            #expect(stage.hydrator.cacheReport().bytesOnDisk == 0)
-        }
+        #expect(stage.hydrator.cacheReport().bytesOnDisk == size)
+        file.close()
+        try await wait(until: "it may go") { stage.hydrator.dehydrate(FileID(1)) }
+        #expect(stage.hydrator.cacheReport().bytesOnDisk == 0)
         await stage.hydrator.shutDown()
     }
 
@@ -214,7 +194,7 @@ import XFTP
     @Test func memoryCacheUsesNoDisk() async throws {
         let stage = try Stage(settings: Self.limited(8, mode: .memory))
         let source = MemorySource(size: 30 * Self.chunk)
-        // The second chunk never arrives, so no other copy serves the later ones.
+        // The second chunk never arrives, so the file is never complete.
         source.behaviour.withLock {
             $0.failures[1] = Array(repeating: XFTPError(.unreachable, "no connection"), count: 1000)
         }
@@ -226,8 +206,7 @@ import XFTP
                 #expect(try await file.bytes(range) == Pattern.bytes(range, seed: 1))
             }
         }
-        // The first chunk, with the header, is in the CryptoFile.
-        #expect(stage.hydrator.cacheReport().bytesOnDisk == Self.chunk)
+        #expect(stage.hydrator.cacheReport().bytesOnDisk == 0)
         #expect(source.fetches.filter { $0 > 1 }.count > source.chunks.count)
         await stage.hydrator.shutDown()
     }
@@ -253,8 +232,11 @@ import XFTP
         let size = source.contentSize
         #expect(try await file.bytes(0..<1000) == Pattern.bytes(0..<1000, seed: 1))
         #expect(try await file.bytes(size - 9..<size) == Pattern.bytes(size - 9..<size, seed: 1))
-        // The first chunk may be in the CryptoFile already, which does not count as cache.
-        #expect(stage.hydrator.cacheReport().bytesOnDisk <= Self.chunk)
+        #expect(stage.hydrator.cacheReport().bytesOnDisk == 0)
+        // Of a file that is wanted whole, chunks in memory are written, too.
+        #expect(await stage.hydrator.hydrate(stage.offer(source)) == nil)
+        #expect(stage.core.state.withLock { $0.completed[FileID(1)] != nil })
+        #expect(Set(source.fetches).count == source.fetches.count)
         await stage.hydrator.shutDown()
     }
 

@@ -53,7 +53,7 @@ import Testing
         arrive()
         #expect(fetched == Array(0..<5))
         simulation.end(Simulation.Fetch(file: download, chunk: 0))
-        simulation.step(file) { $0.stored(download, upTo: 1, now: $1) }
+        simulation.step(file) { $0.stored(download, 0, now: $1) }
         arrive()
         #expect(fetched == Array(0..<6))
         // A reader of another chunk gets it at once.

@@ -20,11 +20,6 @@ final class MemorySource: ChunkSource {
         var fetches: [Int] = []
         var inFlight = 0
         var maxInFlight = 0
-        var isForged = false
-        /// Duration of the check of each piece.
-        var checkPause: Duration = .zero
-        /// Number of pieces that the check read from the cache instead of their own memory.
-        var readBack = 0
     }
 
     let chunks: [ChunkPlace]
@@ -33,16 +28,12 @@ final class MemorySource: ChunkSource {
     let seed: UInt64
     let behaviour = Lock(Behaviour())
     let arguments = CryptoFile.freshArguments()
-    /// nil: encrypted by nothing.
-    private let cipher: StreamBox?
-    /// Of an encrypted stream.
+    private let cipher: StreamBox
     private let tag: [UInt8]
 
-    /// - Parameter isEncrypted: with `arguments`, and a tag at the end, as on a relay; else by nothing, and what should
-    ///   be the tag is padding.
     init(
         size: UInt64, chunkSize: UInt32 = 65_536, relay: String = "relay", seed: UInt64 = 1,
-        name: String = "file", headerSize: UInt64? = nil, isEncrypted: Bool = false, hasWrongTag: Bool = false
+        name: String = "file", headerSize: UInt64? = nil, hasWrongTag: Bool = false
     ) {
         contentSize = size
         self.seed = seed
@@ -51,17 +42,14 @@ final class MemorySource: ChunkSource {
         let count = Int((stream + UInt64(chunkSize) - 1) / UInt64(chunkSize))
         chunks = Array(repeating: ChunkPlace(size: chunkSize, relay: relay), count: count)
         let end = UInt64(count) * UInt64(chunkSize) - 16
-        var sealed: (cipher: StreamBox?, tag: [UInt8]) =
-            isEncrypted
-            ? Self.seal(header, size: size, seed: seed, end: end, arguments)
-            : (nil, [UInt8](repeating: UInt8(ascii: "#"), count: 16))
+        var sealed = Self.seal(header, size: size, seed: seed, end: end, arguments)
         if hasWrongTag { sealed.tag[15] ^= 1 }
         (cipher, tag) = sealed
     }
 
     private static func seal(
         _ header: [UInt8], size: UInt64, seed: UInt64, end: UInt64, _ arguments: FileArguments
-    ) -> (StreamBox?, [UInt8]) {
+    ) -> (cipher: StreamBox, tag: [UInt8]) {
         guard let cipher = try? StreamBox(key: arguments.key, nonce: arguments.nonce) else {
             preconditionFailure("fresh arguments are valid")
         }
@@ -72,16 +60,11 @@ final class MemorySource: ChunkSource {
         return (cipher, box.tag())
     }
 
-    /// Encrypts as on the relay, or does nothing.
+    /// Encrypts as on the relay.
     fileprivate func seal(_ bytes: UnsafeMutableRawBufferPointer, at position: UInt64) {
         let end = streamSize - 16
         let sealed = position >= end ? 0 : Int(min(UInt64(bytes.count), end - position))
-        cipher?.transform(UnsafeMutableRawBufferPointer(rebasing: bytes[..<sealed]), at: position)
-    }
-
-    func encrypt(_ bytes: UnsafeMutableRawBufferPointer, at position: UInt64) {
-        behaviour.withLock { $0.readBack += 1 }
-        seal(bytes, at: position)
+        cipher.transform(UnsafeMutableRawBufferPointer(rebasing: bytes[..<sealed]), at: position)
     }
 
     var fetches: [Int] { behaviour.withLock { $0.fetches } }
@@ -124,60 +107,19 @@ final class MemorySource: ChunkSource {
         let size = Int(chunks[chunk].size)
         return await ThreadPool.shared.run { MemoryChunk(self, offset: offset, count: size) }
     }
-
-    func wholeCheck() throws -> any WholeCheck { Check(source: self) }
-
-    /// Compares with the stream itself.
-    private struct Check: WholeCheck {
-        let source: MemorySource
-        var position: UInt64 = 0
-        var isRight = true
-
-        mutating func add(encrypted stream: UnsafeRawBufferPointer) throws {
-            let expected = UnsafeMutableRawBufferPointer.allocate(byteCount: stream.count, alignment: 1)
-            defer { expected.deallocate() }
-            source.stream(position..<position + UInt64(stream.count), into: expected)
-            source.seal(expected, at: position)
-            if memcmp(expected.baseAddress!, stream.baseAddress!, stream.count) != 0 { isRight = false }
-            position += UInt64(stream.count)
-            let pause = source.behaviour.withLock { $0.checkPause }
-            if pause > .zero { usleep(UInt32(pause / .microseconds(1))) }
-        }
-
-        func finish() throws {
-            let isForged = source.behaviour.withLock { $0.isForged }
-            guard isRight, !isForged, position == source.streamSize else {
-                throw XFTPError(.damaged, "The file as a whole is not the one that was sent.")
-            }
-        }
-    }
 }
 
 /// A chunk of a memory source.
-private final class MemoryChunk: FetchedChunk {
-    let source: MemorySource
-    let offset: UInt64
-    /// Decrypted.
-    let bytes: [UInt8]
+private final class MemoryChunk: FetchedChunk, @unchecked Sendable {
+    // Safe: never changed.
+    let bytes: UnsafeRawBufferPointer
 
     init(_ source: MemorySource, offset: UInt64, count: Int) {
-        self.source = source
-        self.offset = offset
-        bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
-            source.stream(offset..<offset + UInt64(count), into: UnsafeMutableRawBufferPointer(buffer))
-            filled = count
-        }
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: count, alignment: 16)
+        source.stream(offset..<offset + UInt64(count), into: buffer)
+        source.seal(buffer, at: offset)
+        bytes = UnsafeRawBufferPointer(buffer)
     }
 
-    var count: Int { bytes.count }
-
-    func withEncrypted(_ body: (UnsafeRawBufferPointer) throws -> Void) rethrows {
-        var encrypted = bytes
-        encrypted.withUnsafeMutableBytes { source.seal($0, at: offset) }
-        try encrypted.withUnsafeBytes(body)
-    }
-
-    func decrypt(from start: Int, into buffer: UnsafeMutableRawBufferPointer) {
-        buffer.copyBytes(from: bytes[start..<start + buffer.count])
-    }
+    deinit { bytes.deallocate() }
 }

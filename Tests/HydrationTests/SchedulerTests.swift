@@ -350,7 +350,7 @@ private struct Model {
         return flights.count < settings.chunksInFlight
             && (urgency < 2 || flights.count(where: \.isBackground) < settings.backgroundChunks)
             && own.count { !$0.hasArrived } < settings.chunksPerFile
-            && (urgency == 0 || own.count < HydrationSettings.chunksBeforeCheck)
+            && (urgency == 0 || own.count < HydrationSettings.chunksInMemory)
             && coming.count { $0.relay == layout.relays[chunk] } < settings.chunksPerRelay
             && (bytes == 0 || bytes + layout.size(of: chunk) <= limit)
     }

@@ -145,16 +145,15 @@ struct RetryStateTests {
 
 @Suite("Chunks in memory")
 struct ChunkMemoryTests {
-    private static func keep(_ memory: ChunkMemory, _ stream: UInt64, _ chunk: Int, _ bytes: [UInt8])
-        -> [ChunkMemory.Key]
-    {
-        memory.keep(.init(stream: stream, chunk: chunk), count: bytes.count) { $0.copyBytes(from: bytes) }
-    }
+    private final class Chunk: FetchedChunk, @unchecked Sendable {
+        // Safe: never changed.
+        let bytes: UnsafeRawBufferPointer
 
-    private static func read(_ memory: ChunkMemory, _ key: ChunkMemory.Key, _ range: Range<Int>) -> [UInt8]? {
-        var bytes = [UInt8](repeating: 0xEE, count: range.count)
-        let isThere = bytes.withUnsafeMutableBytes { memory.read(key, from: range.lowerBound, into: $0) }
-        return isThere ? bytes : nil
+        init(_ count: Int) {
+            bytes = UnsafeRawBufferPointer(.allocate(byteCount: count, alignment: 1))
+        }
+
+        deinit { bytes.deallocate() }
     }
 
     @Test("the least recently used chunk is evicted")
@@ -162,37 +161,29 @@ struct ChunkMemoryTests {
         var random = SeededGenerator(state: 21)
         let limit = 1000
         let memory = ChunkMemory(limit: UInt64(limit))
-        var model: [(key: ChunkMemory.Key, bytes: [UInt8])] = []
+        var model: [(key: ChunkMemory.Key, chunk: Chunk)] = []
         for _ in 0..<3000 {
             let key = ChunkMemory.Key(
-                stream: .random(in: 0..<3, using: &random), chunk: .random(in: 0..<8, using: &random))
+                store: .random(in: 0..<3, using: &random), chunk: .random(in: 0..<8, using: &random))
             let index = model.firstIndex { $0.key == key }
             switch Int.random(in: 0..<10, using: &random) {
             case 0...3:
-                let bytes = [UInt8](
-                    repeating: .random(in: 0...255, using: &random),
-                    count: Int.random(in: 1...400, using: &random))
+                let chunk = Chunk(Int.random(in: 1...400, using: &random))
                 if let index { model.remove(at: index) }
                 var gone: [ChunkMemory.Key] = []
-                while model.reduce(0, { $0 + $1.bytes.count }) + bytes.count > limit, !model.isEmpty {
+                while model.reduce(0, { $0 + $1.chunk.bytes.count }) + chunk.bytes.count > limit,
+                    !model.isEmpty
+                {
                     gone.append(model.removeFirst().key)
                 }
-                model.append((key, bytes))
-                #expect(Self.keep(memory, key.stream, key.chunk, bytes) == gone)
+                model.append((key, chunk))
+                #expect(memory.keep(key, chunk) == gone)
             case 4...8:
-                guard let index else {
-                    #expect(Self.read(memory, key, 0..<1) == nil)
-                    continue
-                }
-                let used = model.remove(at: index)
-                model.append(used)
-                let start = Int.random(in: 0...used.bytes.count, using: &random)
-                let end = Int.random(in: start...used.bytes.count, using: &random)
-                #expect(Self.read(memory, key, start..<end) == Array(used.bytes[start..<end]))
-                #expect(Self.read(memory, key, start..<used.bytes.count + 1) == nil)
+                #expect(memory.use(key) === index.map { model[$0].chunk })
+                if let index { model.append(model.remove(at: index)) }
             case 9 where Int.random(in: 0..<10, using: &random) == 0:
-                memory.drop(stream: key.stream)
-                model.removeAll { $0.key.stream == key.stream }
+                memory.drop(store: key.store)
+                model.removeAll { $0.key.store == key.store }
             default:
                 memory.drop(key)
                 if let index { model.remove(at: index) }
@@ -204,12 +195,12 @@ struct ChunkMemoryTests {
     @Test("an oversized chunk is held alone")
     func large() {
         let memory = ChunkMemory(limit: 100)
-        #expect(Self.keep(memory, 1, 0, [1, 2, 3]) == [])
-        let large = [UInt8](repeating: 9, count: 500)
-        #expect(Self.keep(memory, 1, 1, large) == [.init(stream: 1, chunk: 0)])
-        #expect(Self.read(memory, .init(stream: 1, chunk: 1), 0..<500) == large)
-        #expect(Self.keep(memory, 2, 0, [4]) == [.init(stream: 1, chunk: 1)])
-        #expect(memory.holds(.init(stream: 2, chunk: 0)))
+        let keys = (0..<3).map { ChunkMemory.Key(store: 1, chunk: $0) }
+        #expect(memory.keep(keys[0], Chunk(3)) == [])
+        #expect(memory.keep(keys[1], Chunk(500)) == [keys[0]])
+        #expect(memory.use(keys[1])?.bytes.count == 500)
+        #expect(memory.keep(keys[2], Chunk(1)) == [keys[1]])
+        #expect(memory.holds(keys[2]))
     }
 }
 

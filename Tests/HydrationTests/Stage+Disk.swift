@@ -7,12 +7,10 @@ import TestSupport
 
 /// The hydrator's files on the disk.
 extension Stage {
-    /// Chunks with bytes in the cache's file.
+    /// Chunks of a partly received file that are on the disk.
     func chunksOnDisk(of file: FileID) -> Set<Int> {
         guard case .chunks(let download) = machine(of: file)?.phase.content else { return [] }
-        let stream = download.stream
-        return Set(
-            (0..<stream.layout.count).filter { if case .disk = stream.place(of: $0) { true } else { false } })
+        return Set((0..<download.layout.count).filter(download.store.isOnDisk))
     }
 
     /// Unnamed files in a folder of the stage, found through this process's descriptors.

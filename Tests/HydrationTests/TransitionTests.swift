@@ -14,7 +14,7 @@ import Testing
         case preparedChunks, preparedWhole, preparedAwaitingCore, preparationFailed, preparationFailedForGood
         case verifying, offeredAgain, outdated
         case started, progressed, arrived, fetchFailed, fetchFailedForGood, fetchCancelled, onlyForTheCore
-        case lost, stored, damaged, repaired, completed, verified, completionFailed, wholeIsDamaged
+        case lost, stored, damaged, completed, verified, completionFailed, wholeIsDamaged
         /// Answers to an earlier attempt.
         case stalePreparation, staleArrival, staleCompletion, staleCopy
     }
@@ -179,12 +179,12 @@ private struct TestFile {
     mutating func prepare(for event: TransitionTests.Event) {
         switch event {
         case .evict: if !machine.isRetired { closeWithoutConsequence() }
-        case .completed, .verified, .completionFailed, .wholeIsDamaged, .repaired:
+        case .completed, .verified, .completionFailed, .wholeIsDamaged:
             _ = machine.arrived(download, 0, contentOffset: 20, now: .zero)
             if machine.started(download, 1) {
                 _ = machine.arrived(download, 1, contentOffset: nil, now: .zero)
             }
-            _ = machine.stored(download, upTo: 2, now: .zero)
+            for chunk in 0..<2 { _ = machine.stored(download, chunk, now: .zero) }
         case .damaged, .lost: _ = machine.arrived(download, 0, contentOffset: 20, now: .zero)
         case .unpin: machine = pinnedWithoutConsequence()
         default: break
@@ -264,9 +264,8 @@ private struct TestFile {
         case .onlyForTheCore:
             fetchFailed(FileProblem(.notApproved, "It leads into this machine's network."))
         case .lost: _ = machine.lost(download, [0])
-        case .stored: _ = machine.stored(download, upTo: 1, now: .zero)
+        case .stored: _ = machine.stored(download, 0, now: .zero)
         case .damaged: _ = machine.damaged(download, [0], endsCompletion: false)
-        case .repaired: _ = machine.repaired(download, 0, now: .zero)
         case .completed:
             _ = machine.completed(
                 download, Token(), at: FileSourceLocation(path: "/kept", arguments: nil), cached: 0)
@@ -285,7 +284,7 @@ private struct TestFile {
             _ = machine.fetchFailed(Token(), 0, final, wasCancelled: false, now: .zero)
             _ = machine.lost(Token(), [0]) + machine.damaged(Token(), [0], endsCompletion: true)
         case .staleCompletion:
-            _ = machine.stored(Token(), upTo: 2, now: .zero) + machine.verified(Token())
+            _ = machine.stored(Token(), 1, now: .zero) + machine.verified(Token())
             _ = machine.completionFailed(Token(), FileProblem(.damaged, "Another file."), now: .zero)
             _ = machine.completed(
                 Token(), Token(), at: FileSourceLocation(path: "/kept", arguments: nil), cached: 0)

@@ -11,13 +11,12 @@ extension World {
             let settings = simulation.settings
             let isSilent = flight.received == 0 || simulation.now - flight.lastSign >= settings.stalledAfter
             guard let file = simulation.owners[flight.fetch.file], let machine = machine(of: file),
-                let chunks = machine.phase.chunks(of: flight.fetch.file)
+                machine.phase.isPresent(flight.fetch.file)
             else {
                 Issue.record("fetched for an attempt that is over")
                 continue
             }
-            let isRetained =
-                !chunks.damaged.isEmpty || pinned.contains(file) || settings.finishesWhatWasRead
+            let isRetained = pinned.contains(file) || settings.finishesWhatWasRead
             #expect(!isSilent || isRetained || machine.opens > 0 || !machine.waiting.isEmpty)
         }
     }
@@ -58,9 +57,8 @@ extension World {
         case .chunks(let download, let chunks):
             #expect(
                 !machine.waiting.readers.contains { chunks.finalProblem != nil || chunks.satisfies($0.goal) })
-            let available = chunks.states.indices.filter { chunks.states[$0] == .available }
+            let available = chunks.states.indices.filter { chunks.states[$0].isAvailable }
             #expect(chunks.availableBytes == available.reduce(0) { $0 + chunks.layout.size(of: $1) })
-            #expect(chunks.damaged.allSatisfy { $0 < chunks.storedCount })
             // File and scheduler agree on running fetches.
             let inFlight = Set(chunks.states.indices.filter { chunks.states[$0] == .inFlight })
             let settings = simulation.settings

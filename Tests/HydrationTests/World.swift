@@ -26,7 +26,7 @@ struct World {
     var cancelled: Set<Simulation.Fetch> = []
     /// Arrived chunks that occupy memory.
     var inMemory: [Simulation.Fetch] = []
-    /// Downloads whose storage pipeline continues after a failure.
+    /// Downloads whose chunks in memory are written.
     var resumed: [Token] = []
     var lastReader: UInt64 = 0
     var lateArrivals = false
@@ -189,40 +189,41 @@ struct World {
         #expect((machine(of: file) == nil) == isDone)
     }
 
-    /// The disk lost a chunk that went through the pipeline, or reports so.
+    /// The disk lost a stored chunk, or reports so.
     mutating func damage(_ file: FileID) {
-        guard let (download, chunks) = chunks(of: file), !chunks.isReceivedByCore, chunks.storedCount > 0
+        guard let (download, chunks) = chunks(of: file), !chunks.isReceivedByCore,
+            let chunk = chunks.states.indices.filter({ chunks.states[$0] == .stored })
+                .randomElement(using: &dice)
         else { return }
-        let chunk = Int.random(in: 0..<chunks.storedCount, using: &dice)
         // During the hand-over only readers find damage.
         simulation.step(file) { machine, _ in
             machine.damaged(download, [chunk], endsCompletion: chunks.completion != .inProgress)
         }
     }
 
-    /// A chunk's memory is free again, and the pipeline progressed.
+    /// A chunk is stored, or stays in memory and its fetch ends.
     mutating func freeMemory() {
         if !resumed.isEmpty {
-            // A resumed pipeline reports its progress even if nothing was missing.
-            let download = resumed.removeFirst()
-            store(download, always: true)
+            storeRest(of: resumed.removeFirst())
         }
         guard !inMemory.isEmpty else { return }
         let fetch = inMemory.remove(at: Int.random(in: 0..<inMemory.count, using: &dice))
-        store(fetch.file, always: false)
+        if Int.random(in: 0..<4, using: &dice) > 0 {
+            simulation.step(simulation.owners[fetch.file]!) { machine, now in
+                machine.stored(fetch.file, fetch.chunk, now: now)
+            }
+        }
+        storeRest(of: fetch.file)
         simulation.end(fetch)
     }
 
-    private mutating func store(_ download: Token, always: Bool) {
+    /// Stores chunks in memory if the whole file is wanted.
+    private mutating func storeRest(of download: Token) {
         guard let file = simulation.owners[download], let (present, chunks) = chunks(of: file),
-            present === download
+            present === download, machine(of: file)?.wantsStorage(download) == true
         else { return }
-        let count = chunks.states.prefix { $0 == .available }.count
-        if count > chunks.storedCount || always {
-            simulation.step(file) { machine, now in machine.stored(download, upTo: count, now: now) }
-        }
-        for chunk in chunks.damaged where chunks.states[chunk] == .available {
-            simulation.step(file) { machine, now in machine.repaired(download, chunk, now: now) }
+        for chunk in chunks.states.indices where chunks.states[chunk] == .available {
+            simulation.step(file) { machine, now in machine.stored(download, chunk, now: now) }
         }
     }
 
@@ -241,7 +242,6 @@ struct World {
             {
                 #expect(opens[file, default: 0] == 0 && machine.waiting.isEmpty)
                 if chunks.finalProblem == nil {
-                    #expect(chunks.damaged.isEmpty)
                     #expect(!pinned.contains(file))
                 }
             }

@@ -32,30 +32,34 @@ struct FullDiskTests {
     @Test("an unstorable chunk stays in memory")
     func fullWhileWriting() async throws {
         let folder = try TemporaryFolder()
-        let disk = try await SmallDisk(at: try folder.makeFolder("cache"), size: "8m")
-        // A limit on file sizes affects the stored copy first.
+        let disk = try await SmallDisk(at: try folder.makeFolder("data"), size: "48m")
+        // A limit on file sizes affects databases, too.
         guard !disk.isLimit else { return }
         let mounts = try await TwoMounts.start(in: folder, mounting: ["alice"])
         try await mounts.mount("bob", ["--cache-min-free", "0"])
         // Three chunks of 4 MiB.
         let bytes = TwoMounts.bytes(12_580_000)
         try await mounts.send(bytes, as: "film.bin")
-        // Room for the bytes of a chunk, but not for their seals.
-        try await disk.fill(leaving: 4 << 20)
+        // Room for a chunk and a half.
+        try await disk.fill(leaving: 6 << 20)
         let file = try OpenFile(mounts.path("bob/alice/film.bin"), flags: O_RDONLY)
         func reads(_ place: Int) throws -> Bool {
             try file.read(count: 4096, at: UInt64(place)) == Array(bytes[place..<place + 4096])
         }
-        // The last chunk before the second goes to the cache, not to the stored copy.
         #expect(try reads(9_000_000))
-        let bob = try mounts.daemon("bob")
-        try await wait(until: "the disk was full") { bob.errors.contains("cache disk full") }
         // The rest is local and needs no relay.
         mounts.relay.send(SIGSTOP)
         defer { mounts.relay.send(SIGCONT) }
         for place in [10_000_000, 11_500_000, 12_500_000] { #expect(try reads(place)) }
         mounts.relay.send(SIGCONT)
         #expect(try mounts.read("bob/alice/film.bin") == bytes)
+        try await wait(until: "it says that the disk is full") {
+            let says = try ExtendedAttribute.text("user.chatfs.error", of: mounts.path("bob/alice/film.bin"))
+            return says?.contains("disk is full") == true
+        }
+        try await disk.free()
+        #expect(try mounts.read("bob/alice/film.bin") == bytes)
+        try await mounts.waitForState("stored", of: "bob/alice/film.bin")
         for name in ["alice", "bob"] { #expect(try await mounts.leave(name) == .code(0)) }
     }
 

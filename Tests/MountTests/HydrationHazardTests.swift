@@ -38,7 +38,7 @@ struct HydrationHazardTests {
         let bytes = Self.marked(12_000_000)
         try await mounts.send(bytes, as: "marked.txt")
         let path = mounts.path("bob/alice/marked.txt")
-        // The first chunk goes to the CryptoFile, the third to the cache.
+        // The first and the third chunk go to one file.
         let reader = try OpenFile(path, flags: O_RDONLY)
         let place = UInt64(9_000_000)
         #expect(try reader.read(count: 4096, at: place) == Array(bytes[Int(place)..<Int(place) + 4096]))
@@ -121,7 +121,7 @@ struct HydrationHazardTests {
                 try $0.size() > 4_000_000
             }
         }
-        let unfinished = try await wait(for: "the first chunk is in the CryptoFile") { try staged() }
+        let unfinished = try await wait(for: "the first chunk is on the disk") { try staged() }
         for place in [3_000_000, 3_900_000] as [UInt64] {
             try unfinished.write(try unfinished.read(count: 1, at: place).map { $0 ^ 1 }, at: place)
         }

@@ -176,15 +176,7 @@ import Testing
         let start = Int(header.contentOffset)
         #expect(Array(stream[start..<start + 5_500_000]) == bytes)
         // Encrypted again, the stream is what the relay has.
-        for (chunk, buffer) in buffers.enumerated() {
-            let range = reader.streamRange(ofChunk: chunk)
-            for start in stride(from: 0, to: buffer.count, by: 300_000) {
-                let end = min(start + 300_000, buffer.count)
-                reader.encrypt(
-                    UnsafeMutableRawBufferPointer(rebasing: buffer.bytes[start..<end]),
-                    at: range.lowerBound + UInt64(start))
-            }
-        }
+        for (chunk, buffer) in buffers.enumerated() { reader.transform(buffer, chunk: chunk) }
         var encrypted = try WholeFileCheck(reader.description)
         for buffer in buffers { encrypted.update(encrypted: UnsafeRawBufferPointer(buffer.bytes)) }
         try encrypted.finish()

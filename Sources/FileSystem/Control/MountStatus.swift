@@ -119,7 +119,7 @@ public struct MountStatus: Codable, Sendable {
         public init(folder: String, free: UInt64) { (self.folder, self.free) = (folder, free) }
     }
 
-    /// Room for decrypted blocks and for received files.
+    /// Room for the cache and for received files.
     public struct Room: Codable, Hashable, Sendable {
         /// Free bytes of the disk of the data directory.
         public var data: UInt64
@@ -146,7 +146,7 @@ public struct MountStatus: Codable, Sendable {
     public var entries: Int
     /// Number of entries whose attributes are in memory.
     public var entriesInMemory: Int?
-    /// Size of decrypted bytes in the cache.
+    /// Size of the cache.
     public var cachedBytes: UInt64
     /// Number of kernel requests since the mount, of any operation, including reads of this file. Replies from the
     /// kernel's caches do not count.

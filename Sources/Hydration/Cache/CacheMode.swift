@@ -1,10 +1,11 @@
-/// The place of decrypted blocks while a file is read.
+/// The place of bytes that the core does not keep.
 public enum CacheMode: String, CaseIterable, Sendable {
-    /// On disk, each block sealed with a key that exists only in this process.
+    /// On disk, encrypted as on the relays.
     case sealed
-    /// On disk in clear: fastest, for encrypted disks. The files are unlinked, but after a crash their bytes
-    /// may remain on the disk.
+    /// As `sealed` until a file is complete; then also a decrypted copy: fastest, for encrypted disks. It is
+    /// unlinked, but after a crash its bytes may remain on the disk.
     case plain
-    /// In memory, up to the cache's limit, or 64 MiB without a limit.
+    /// In memory, up to the cache's limit, or 64 MiB without a limit. A file that is received whole goes to
+    /// the disk, for the core.
     case memory
 }

@@ -105,14 +105,14 @@ final class CachedFile: Sendable {
         _ download: Download, at position: UInt64, into buffer: UnsafeMutableRawBufferPointer
     ) throws -> ReadResult {
         do {
-            if try download.stream.read(into: buffer, at: position) { return .filled(buffer.count) }
+            if try download.store.read(into: buffer, at: position) { return .filled(buffer.count) }
         } catch let damage as DamagedChunks {
             FileCompletion(of: self, download).fetchAgain(damage.chunks)
             return .pending
         }
-        // Drop the remaining parts of these chunks too, or the reader would find the same place again.
-        let chunks = Array(download.layout.chunks(position..<position + UInt64(buffer.count)))
-        for chunk in chunks { download.stream.forget(chunk) }
+        let chunks = download.layout.chunks(position..<position + UInt64(buffer.count))
+            .filter { !download.store.holds($0) }
+        for chunk in chunks { download.store.forget(chunk) }
         step { machine, _ in machine.lost(download, chunks) }
         return .pending
     }
@@ -210,16 +210,6 @@ final class CachedFile: Sendable {
         state.withLock { $0.machine.progressed(download, chunk, now: context.now) }
     }
 
-    /// Returns the current download if it uses this pipeline.
-    func download(of pipeline: StoragePipeline) -> Download? {
-        state.withLock { state in
-            guard case .chunks(let download, _) = state.machine.phase, download.pipeline === pipeline else {
-                return nil
-            }
-            return download
-        }
-    }
-
     /// Removes the file from the cache. Returns false if it is in use.
     func evict(invalidates: Bool) -> Bool {
         var (isDone, bytes) = (false, UInt64(0))
@@ -304,7 +294,11 @@ final class CachedFile: Sendable {
         switch effect {
         case .prepare(let preparation):
             context.tasks.spawn { await FilePreparation(of: self, preparation).run() }
-        case .resumeStorage(let download): context.tasks.spawn { download.pipeline.resume() }
+        case .resumeStorage(let download):
+            context.tasks.spawn {
+                download.store.resume()
+                await ChunkStore.threads.run { ChunkStorage(of: self, download).storeRest() }
+            }
         case .complete(let download):
             context.tasks.spawn { await FileCompletion(of: self, download).run() }
         case .erase(let content):
@@ -325,9 +319,7 @@ extension FilePhase<Download, WholeContent>.Content {
     /// copies directly and then finds an empty file. Blocks on disk I/O.
     func erase() {
         switch self {
-        case .chunks(let download):
-            download.pipeline.stop()
-            for chunk in 0..<download.layout.count { download.stream.forget(chunk) }
+        case .chunks(let download): download.store.erase()
         case .whole(let whole): whole.erase()
         }
     }

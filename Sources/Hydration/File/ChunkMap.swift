@@ -1,12 +1,17 @@
 import ChatCore
 
-/// State of each chunk of one file, failed fetches, and progress of the storage pipeline. A value without
+/// State of each chunk of one file, failed fetches, and progress of the file as a whole. A value without
 /// I/O. Content positions are those of readers; stream positions are those of chunks.
 struct ChunkMap: Sendable {
     enum State: Hashable, Sendable {
         case missing
         case inFlight
+        /// In memory.
         case available
+        /// On the disk, or in memory for a file that the core receives itself.
+        case stored
+
+        var isAvailable: Bool { self == .available || self == .stored }
     }
 
     struct Failure: Hashable, Sendable {
@@ -35,18 +40,14 @@ struct ChunkMap: Sendable {
     private(set) var failures: [Int: Failure] = [:]
     /// The permanent reason why missing chunks cannot arrive.
     private(set) var finalProblem: FileProblem?
-    /// Number of chunks, from the first on, that passed the storage pipeline.
-    private(set) var storedCount = 0
-    /// Passed chunks that the disk lost; they are downloaded again.
-    private(set) var damaged: Set<Int> = []
     private(set) var completion = Completion.open
 
     /// Progress of the file as a whole.
     enum Completion: Hashable, Sendable {
         case open
-        /// All chunks passed the pipeline, and the core is taking over the file.
+        /// All chunks are stored, and the core is taking over the file.
         case inProgress
-        /// The last attempt to store the file failed temporarily.
+        /// The last attempt to store a chunk or the file failed temporarily.
         case failed(FileProblem)
         /// The file was verified; the core makes the durable copy.
         case verified
@@ -99,11 +100,8 @@ struct ChunkMap: Sendable {
     func position(of range: Range<UInt64>) -> UInt64? {
         guard let contentOffset else { return nil }
         let start = contentOffset + range.lowerBound
-        for chunk in layout.chunks(start..<contentOffset + range.upperBound)
-        where states[chunk] != .available {
-            return nil
-        }
-        return start
+        let chunks = layout.chunks(start..<contentOffset + range.upperBound)
+        return chunks.allSatisfy { states[$0].isAvailable } ? start : nil
     }
 
     /// The chunk at a content position, or the number of chunks beyond the end. Returns -1 before the header
@@ -130,7 +128,7 @@ struct ChunkMap: Sendable {
 
     /// The problem that a reader of this range gets at once.
     func problem(for range: Range<UInt64>, now: Duration) -> FileProblem? {
-        for chunk in needed(for: range) where states[chunk] != .available {
+        for chunk in needed(for: range) where !states[chunk].isAvailable {
             if let finalProblem { return finalProblem }
             if let failure = failures[chunk], failure.answeredUntil > now { return failure.problem }
         }
@@ -158,20 +156,16 @@ struct ChunkMap: Sendable {
         }
         if !chunks.isEmpty { return chunks }
         let content = layout.chunks(contentOffset..<contentOffset + max(contentSize, 1))
-        guard content.allSatisfy({ states[$0] == .available }) else { return [] }
+        guard content.allSatisfy({ states[$0].isAvailable }) else { return [] }
         return Array(
-            states.indices.lazy.filter {
-                !content.contains($0) && isOutstanding($0) && isFetchable($0, now: now)
-            }.prefix(limit))
+            states.indices.lazy.filter { !content.contains($0) && isFetchable($0, now: now) }.prefix(limit))
     }
 
-    /// Chunks for the complete file: the first one, which holds the header, then those that the storage
-    /// pipeline lacks.
+    /// Chunks for the complete file: the first one, which holds the header, then the others.
     func remaining(limit: Int, now: Duration) -> [Int] {
         guard finalProblem == nil, completionProblem == nil, !isReceivedByCore else { return [] }
         if contentOffset == nil { return isFetchable(0, now: now) ? [0] : [] }
-        return Array(
-            states.indices.lazy.filter { isOutstanding($0) && isFetchable($0, now: now) }.prefix(limit))
+        return Array(states.indices.lazy.filter { isFetchable($0, now: now) }.prefix(limit))
     }
 
     /// Chunks whose fetch failed and is due for a retry.
@@ -185,9 +179,6 @@ struct ChunkMap: Sendable {
         guard finalProblem == nil else { return nil }
         return failures.lazy.filter { self.states[$0.key] == .missing }.map(\.value.retryAt).min()
     }
-
-    /// Returns true if the complete file needs the chunk even without readers.
-    private func isOutstanding(_ chunk: Int) -> Bool { chunk >= storedCount || damaged.contains(chunk) }
 
     private func isFetchable(_ chunk: Int, now: Duration) -> Bool {
         states[chunk] == .missing && (failures[chunk]?.retryAt ?? .zero) <= now
@@ -214,15 +205,11 @@ struct ChunkMap: Sendable {
         if let contentOffset { self.contentOffset = contentOffset }
     }
 
-    /// in flight → missing, or available → missing if the chunk could not be stored.
+    /// in flight → missing.
     mutating func failed(
         _ chunk: Int, _ problem: FileProblem, now: Duration, settings: HydrationSettings
     ) {
-        switch states[chunk] {
-        case .inFlight: break
-        case .available: availableBytes -= layout.size(of: chunk)
-        case .missing: return
-        }
+        guard states[chunk] == .inFlight else { return }
         states[chunk] = .missing
         let count = (failures[chunk]?.count ?? 0) + 1
         failures[chunk] = Failure(
@@ -236,16 +223,16 @@ struct ChunkMap: Sendable {
         if states[chunk] == .inFlight { states[chunk] = .missing }
     }
 
-    /// available → missing: its blocks were unreadable or evicted.
+    /// available or stored → missing: it was damaged or evicted.
     mutating func lost(_ chunk: Int) {
-        guard states[chunk] == .available else { return }
+        guard states[chunk].isAvailable else { return }
         states[chunk] = .missing
         availableBytes -= layout.size(of: chunk)
     }
 
     /// Records a reader's timeout, so that the next readers of these chunks fail at once.
     mutating func timedOut(_ range: Range<UInt64>, now: Duration, settings: HydrationSettings) {
-        for chunk in needed(for: range) where states[chunk] != .available {
+        for chunk in needed(for: range) where !states[chunk].isAvailable {
             failures[chunk] = Failure(
                 problem: .timedOut, answeredUntil: now + settings.failureMemory,
                 retryAt: failures[chunk]?.retryAt ?? .zero, count: failures[chunk]?.count ?? 0)
@@ -255,30 +242,20 @@ struct ChunkMap: Sendable {
     /// Ends all fetches with a permanent problem. The first problem stays.
     mutating func end(_ problem: FileProblem) { finalProblem = finalProblem ?? problem }
 
-    // MARK: - The storage pipeline
+    // MARK: - Storage
 
-    /// Records the number of passed chunks. Returns true if the complete file can now be handed over.
-    mutating func stored(upTo count: Int) -> Bool {
-        storedCount = max(storedCount, min(count, layout.count))
+    /// True if chunks are in memory only.
+    var hasUnstored: Bool { states.contains(.available) }
+
+    /// available → stored. Returns true if the complete file can now be handed over.
+    mutating func stored(_ chunk: Int) -> Bool {
+        if states[chunk] == .available { states[chunk] = .stored }
         return completeWhenStored()
     }
 
-    /// Records that the disk lost a passed chunk.
-    mutating func noteDamage(_ chunk: Int) {
-        lost(chunk)
-        if chunk < storedCount { damaged.insert(chunk) }
-    }
-
-    /// Records that the lost chunk was written again. Returns true if the complete file can now be handed
-    /// over.
-    mutating func repaired(_ chunk: Int) -> Bool {
-        damaged.remove(chunk)
-        return completeWhenStored()
-    }
-
-    /// open → in progress, if the CryptoFile holds every chunk.
+    /// open → in progress, if every chunk is stored.
     private mutating func completeWhenStored() -> Bool {
-        guard storedCount == layout.count, damaged.isEmpty, completion == .open, finalProblem == nil else {
+        guard completion == .open, finalProblem == nil, states.allSatisfy({ $0 == .stored }) else {
             return false
         }
         completion = .inProgress
@@ -293,11 +270,11 @@ struct ChunkMap: Sendable {
     /// open or in progress → failed.
     mutating func completionFailed(_ problem: FileProblem) { completion = .failed(problem) }
 
-    /// failed → open: the pipeline continues where it stopped. Returns false if it had not failed.
+    /// failed → open. Returns true if the complete file can now be handed over.
     mutating func retryCompletion() -> Bool {
         guard completionProblem != nil, finalProblem == nil else { return false }
         completion = .open
-        return true
+        return completeWhenStored()
     }
 
     /// in progress → verified.

@@ -1,20 +1,16 @@
-/// One attempt to download a file chunk by chunk: source, chunk storage and pipeline. Results of other
-/// attempts are told apart by object identity.
+/// One attempt to download a file chunk by chunk: its source and its chunks. Results of other attempts are told
+/// apart by object identity.
 final class Download: Sendable {
     let source: any ChunkSource
-    let stream: CachedStream
-    let pipeline: StoragePipeline
+    let store: ChunkStore
     /// A sentence about usable parts of a damaged copy.
     let remains: String?
 
-    init(source: any ChunkSource, stream: CachedStream, pipeline: StoragePipeline, remains: String?) {
+    init(source: any ChunkSource, store: ChunkStore, remains: String?) {
         self.remains = remains
         self.source = source
-        self.stream = stream
-        self.pipeline = pipeline
+        self.store = store
     }
 
-    deinit { pipeline.stop() }
-
-    var layout: ChunkLayout { stream.layout }
+    var layout: ChunkLayout { store.layout }
 }

@@ -24,7 +24,7 @@ struct FileDemand: Sendable {
 
     /// Returns true if the complete file is fetched without a reader.
     func wantsWhole(_ chunks: ChunkMap) -> Bool {
-        (isRetained || !chunks.damaged.isEmpty) && chunks.finalProblem == nil
+        isRetained && chunks.finalProblem == nil
     }
 
     /// Returns true if failed chunks are retried at their time.

@@ -4,9 +4,9 @@ import ChatCore
 enum FileEffect<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>: Sendable {
     /// Find the source of the bytes: the core's copy, chunks to claim, or a download by the core.
     case prepare(Preparation)
-    /// Continue the failed storage pipeline.
+    /// Write chunks that are only in memory, if the whole file is wanted.
     case resumeStorage(Download)
-    /// Hand the complete file to the core; all chunks passed the storage pipeline.
+    /// Hand the complete file to the core; all chunks are stored.
     case complete(Download)
     /// Answer a waiting reader; nil means that its bytes are available.
     case answer(WaitingReaders.ID, FileProblem?)
@@ -29,7 +29,7 @@ enum FileEffect<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>: Se
 
 /// The source of bytes for a read.
 enum ReadTarget<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>: Sendable {
-    /// In the cache at this stream position.
+    /// In received chunks, at this position of the stream.
     case chunks(Download, position: UInt64)
     case whole(Whole)
     case pending

@@ -47,7 +47,7 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
         demand.opened(now: now)
         // A deleted copy has no newer version to read.
         let outdated = isCopyDeleted ? nil : outdated
-        return (outdated.map { self.outdated($0) } ?? []) + update(item, now: now) + retryCompletion()
+        return (outdated.map { self.outdated($0) } ?? []) + update(item, now: now) + continueStorage()
     }
 
     mutating func close(now: Duration) -> [Effect] {
@@ -100,7 +100,7 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
         demand.waiting.add(id, goal, timeout: timeout, now: now)
         var effects: [Effect] = []
         if case .idle = phase, !isRemoved { effects = prepare() }
-        if goal == .whole { effects += retryCompletion() }
+        if goal == .whole { effects += continueStorage() }
         return effects + answerReaders()
     }
 
@@ -418,7 +418,7 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
         return [.conditionChanged] + answerReaders()
     }
 
-    /// Records a fetch without a result, or a chunk that could not be stored.
+    /// Records a fetch without a result.
     mutating func fetchFailed(
         _ download: Download, _ chunk: Int, _ problem: FileProblem, wasCancelled: Bool, now: Duration
     ) -> [Effect] {
@@ -438,7 +438,7 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
         return effects + answerReaders()
     }
 
-    /// Records chunks whose blocks were unreadable or evicted. They are fetched again on demand.
+    /// Records chunks that were evicted. They are fetched again on demand.
     mutating func lost(_ download: Download, _ lost: [Int]) -> [Effect] {
         let isPresent: Void? = phase.withChunks(of: download) { chunks in
             for chunk in lost { chunks.lost(chunk) }
@@ -446,30 +446,31 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
         return isPresent == nil ? [] : [.conditionChanged]
     }
 
-    /// Records the number of chunks, from the first on, that passed the storage pipeline.
-    mutating func stored(_ download: Download, upTo count: Int, now: Duration) -> [Effect] {
-        completeIfTrue(download, now: now) { $0.stored(upTo: count) }
+    /// Returns true if chunks of this download are written even beyond the limits: the whole file is wanted, or
+    /// here, and storing it has not failed.
+    func wantsStorage(_ download: Download) -> Bool {
+        guard let chunks = phase.chunks(of: download), chunks.completionProblem == nil else { return false }
+        return chunks.isComplete || waiting.waitForWhole || demand.wantsWhole(chunks)
     }
 
-    /// Records that a chunk lost by the disk was written again.
-    mutating func repaired(_ download: Download, _ chunk: Int, now: Duration) -> [Effect] {
-        completeIfTrue(download, now: now) { $0.repaired(chunk) }
+    /// Returns true if nothing is written until the next try.
+    func hasFailedToStore(_ download: Download) -> Bool {
+        phase.chunks(of: download)?.completionProblem != nil
     }
 
-    private mutating func completeIfTrue(
-        _ download: Download, now: Duration, _ event: (inout ChunkMap) -> Bool
-    ) -> [Effect] {
-        guard let completes = phase.withChunks(of: download, event) else { return [] }
+    /// Records that a chunk is stored.
+    mutating func stored(_ download: Download, _ chunk: Int, now: Duration) -> [Effect] {
+        guard let completes = phase.withChunks(of: download, { $0.stored(chunk) }) else { return [] }
         demand.waiting.extendDeadlines(now: now) { $0 == .whole }
         return completes ? [.complete(download)] : []
     }
 
-    /// Records chunks that the disk lost from the CryptoFile. They are downloaded again even without readers.
+    /// Records chunks that the disk lost. They are fetched again on demand.
     /// - Parameter endsCompletion: True if the final check found the damage. The hand-over then waits for
     ///   these chunks. Damage found by readers during the hand-over does not restart it.
     mutating func damaged(_ download: Download, _ damaged: [Int], endsCompletion: Bool) -> [Effect] {
         let isPresent: Void? = phase.withChunks(of: download) { chunks in
-            for chunk in damaged { chunks.noteDamage(chunk) }
+            for chunk in damaged { chunks.lost(chunk) }
             if endsCompletion { chunks.completionInterrupted() }
         }
         return isPresent == nil ? [] : [.conditionChanged]
@@ -522,15 +523,14 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
         guard isRetained else { return [] }
         retry.began()
         if case .idle = phase { return prepare() }
-        return retryCompletion()
+        return continueStorage()
     }
 
-    /// Retries a failed hand-over.
-    private mutating func retryCompletion() -> [Effect] {
-        guard case .chunks(let download, _) = phase,
-            phase.withChunks(of: download, { $0.retryCompletion() }) == true
-        else { return [] }
-        return [.resumeStorage(download)]
+    /// Continues to store the file, also after a failure.
+    private mutating func continueStorage() -> [Effect] {
+        guard case .chunks(let download, _) = phase else { return [] }
+        if phase.withChunks(of: download, { $0.retryCompletion() }) == true { return [.complete(download)] }
+        return phase.chunks(of: download)?.hasUnstored == true ? [.resumeStorage(download)] : []
     }
 
     /// Fails all waiting readers. Later readers cause a new try after `failureMemory`.
@@ -580,7 +580,7 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
 
     private mutating func retainUnfinished() -> [Effect] {
         guard settings.finishesWhatWasRead, demand.retain(.unfinished) else { return [] }
-        return [.retainUnfinished(true)]
+        return [.retainUnfinished(true)] + continueStorage()
     }
 
     /// Downloads the file after the core gave up its copy: if it is retained, or if readers took more than

@@ -10,7 +10,7 @@ enum FilePhase<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>: Sen
     case awaitingCore
     /// Chunks are downloaded.
     case chunks(Download, ChunkMap)
-    /// A verified complete copy, with this many decrypted bytes in the cache.
+    /// A verified complete copy, with this many bytes in the cache.
     case whole(Whole, cached: UInt64)
     /// Failed permanently, for this mount.
     case failed(FileProblem)
@@ -43,7 +43,7 @@ enum FilePhase<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>: Sen
         }
     }
 
-    /// Decrypted bytes in the cache.
+    /// Bytes on this machine besides the core's copy.
     var cachedBytes: UInt64 {
         switch self {
         case .chunks(_, let chunks): chunks.availableBytes

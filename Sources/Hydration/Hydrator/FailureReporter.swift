@@ -8,10 +8,10 @@ final class FailureReporter: Sendable {
     let log = Log("hydration")
     /// Recent log lines, to suppress repetitions.
     private let recent = Lock(RepetitionLimit<String>())
-    private let cache: BlockCache
+    private let cache: CacheFolder
     private let clock: @Sendable () -> Duration
 
-    init(cache: BlockCache, clock: @escaping @Sendable () -> Duration) {
+    init(cache: CacheFolder, clock: @escaping @Sendable () -> Duration) {
         self.cache = cache
         self.clock = clock
     }

@@ -66,7 +66,7 @@ struct FilePreparation: Sendable {
         }
         guard let source else { return fail(.noCopy) }
         do {
-            let whole = try await open(source) {
+            let whole = try await context.openStored(source, size: described.size, for: file) {
                 file.step { machine, now in
                     machine.verifying(preparation, now: now)
                     return []
@@ -75,47 +75,6 @@ struct FilePreparation: Sendable {
             end(.whole(whole, cached: whole.cached))
         } catch  where Self.isDamagedCopy(error) {
             try await giveUp(source)
-        }
-    }
-
-    /// Returns the verified copy. In the plain cache mode a plain copy, if there is space.
-    /// - Parameter progress: Called as the verification proceeds.
-    private func open(
-        _ source: FileSourceLocation, progress: @escaping @Sendable () -> Void
-    ) async throws -> WholeContent {
-        if context.settings.cacheMode == .plain, let arguments = source.arguments {
-            do {
-                if let copy = try await plainCopy(of: source.path, arguments, progress) {
-                    return WholeContent(.copy(copy))
-                }
-            } catch let error as HydrationError where error.code == .cache {
-                // A cache error does not concern the stored file.
-                context.failures.log.notice(
-                    "file not copied into the cache, reading the stored copy: error="
-                        + error.sentence)
-            }
-        }
-        return try await WholeContent.open(
-            source, size: described.size, verified: context.verified, progress: progress)
-    }
-
-    /// Returns nil if there is no space.
-    private func plainCopy(
-        of path: String, _ arguments: FileArguments, _ progress: @escaping @Sendable () -> Void
-    ) async throws -> PlainCopy? {
-        let size = described.size
-        guard let cached = try await onPool({ try makeFile(size) }) else { return nil }
-        return try await PlainCopy.decrypting(
-            path, arguments, size: size, into: cached, usage: context.cache.usage, progress: progress)
-    }
-
-    // A method, because Swift 6.2.3 crashes on a typed `do` in a closure for the pool.
-    private func makeFile(_ size: UInt64) throws(HydrationError) -> OpenFile? {
-        guard context.reserveCapacity(size, for: file) else { return nil }
-        do throws(SystemError) {
-            return try context.cache.makeFile()
-        } catch {
-            throw HydrationError(cacheFile: error)
         }
     }
 
@@ -174,26 +133,14 @@ struct FilePreparation: Sendable {
     ) async throws -> Download {
         // Official writers use the same minimal header.
         let header = FileHeader.encode(name: described.name, contentSize: described.size)
-        let stream = try await onPool {
-            try context.cache.makeStream(layout, contentOffset: UInt64(header.count))
+        let form: ChunkStore.Form =
+            claim.isReceivedByCore ? .none : claim.keepsStream ? .stream : .content
+        let store = try await onPool {
+            try context.cache.makeStore(
+                layout, source.arguments, form, staging: context.core.stagingFolder,
+                contentOffset: UInt64(header.count))
         }
-        let pipeline = StoragePipeline(
-            stream, source: source, contentSize: described.size,
-            form: storageForm(of: claim),
-            // The plain cache keeps all chunks and continues to serve reads after completion.
-            servesReaders: context.settings.cacheMode != .plain,
-            idleTimeout: context.settings.checkIdleTimeout
-        ) { [weak file] pipeline, progress in
-            guard let file, let download = file.download(of: pipeline) else { return }
-            FileCompletion(of: file, download).noteProgress(progress)
-        }
-        return Download(source: source, stream: stream, pipeline: pipeline, remains: claim.remains)
-    }
-
-    private func storageForm(of claim: ClaimedFile) -> StorageWork.Form {
-        if claim.isReceivedByCore { return .none }
-        let folder = context.core.stagingFolder
-        return claim.keepsStream ? .stream(folder: folder) : .content(folder: folder)
+        return Download(source: source, store: store, remains: claim.remains)
     }
 
     /// Claims the file. Returns nil if the core has no description yet or gives none.

@@ -6,9 +6,9 @@ public struct HydrationActivity: Hashable, Sendable {
     public var misses: UInt64
     /// Reads that failed without waiting.
     public var failures: UInt64
-    /// Files whose decrypted bytes left the cache.
+    /// Files whose bytes left the cache.
     public var evictions: UInt64
-    /// Decrypted bytes in the cache.
+    /// Bytes of partly received files and plain copies on the disk.
     public var cachedBytes: UInt64
     /// Files that request chunks.
     public var waitingFiles: Int

@@ -6,7 +6,7 @@ import Posix
 final class HydrationContext: Sendable {
     let core: any FileTransferring
     let settings: HydrationSettings
-    let cache: BlockCache
+    let cache: CacheFolder
     let makeSource: ChunkSourceMaker
     let retention: RetentionRequests
     let verified = VerifiedFiles()
@@ -20,7 +20,7 @@ final class HydrationContext: Sendable {
     private let start: ContinuousClock.Instant
 
     init(
-        core: any FileTransferring, cache: BlockCache, settings: HydrationSettings,
+        core: any FileTransferring, cache: CacheFolder, settings: HydrationSettings,
         retention: RetentionRequests,
         makeSource: @escaping ChunkSourceMaker
     ) {
@@ -42,10 +42,11 @@ final class HydrationContext: Sendable {
     /// Time since the hydrator's start.
     var now: Duration { ContinuousClock.now - start }
 
-    /// Evicts least recently used files until the cache's disk has space for `bytes`. Returns false if that
-    /// is not possible. Blocks on disk I/O.
-    func reserveCapacity(_ bytes: UInt64, for file: CachedFile) -> Bool {
-        while !cache.hasCapacity(for: bytes) {
+    /// Evicts least recently used files until there is space for `bytes`. Returns false if that is not
+    /// possible. Blocks on disk I/O.
+    /// - Parameter disk: A file on the disk; nil for that of the cache folder.
+    func reserveCapacity(_ bytes: UInt64, on disk: OpenFile? = nil, for file: CachedFile) -> Bool {
+        while !cache.hasCapacity(for: bytes, on: disk) {
             guard registry.evictOldest(sparing: file) else { return false }
         }
         return true

@@ -5,7 +5,7 @@ extension Hydrator {
     /// Current contents of the cache.
     public struct CacheReport: Hashable, Sendable {
         public var mode: CacheMode
-        /// Bytes on the disk: blocks and unfinished CryptoFiles.
+        /// Bytes on the disk: partly received files and plain copies.
         public var bytesOnDisk: UInt64
         /// Limit in bytes; nil means none.
         public var limit: UInt64?
@@ -13,7 +13,7 @@ extension Hydrator {
         public var minimumFree: UInt64
         /// Free bytes on the disk now.
         public var free: UInt64
-        /// Number of files with decrypted bytes.
+        /// Number of files with such bytes.
         public var files: Int
         public var pinned: Int
     }
@@ -32,7 +32,7 @@ extension Hydrator {
         }
     }
 
-    /// Drops the decrypted blocks of a file and invalidates the kernel's pages. Returns false if the file is
+    /// Drops received chunks or the plain copy of a file and invalidates the kernel's pages. Returns false if the file is
     /// open or pinned.
     public func dehydrate(_ file: FileID) -> Bool {
         context.registry[file]?.evict(invalidates: true) ?? true

@@ -2,8 +2,7 @@ import Base
 import ChatCore
 import Posix
 
-/// Reads the bytes of items, from the core's copy or chunk by chunk from relays through a sealed cache. All
-/// readers of a file share one download and get their bytes as soon as the chunks are verified.
+/// Reads the bytes of items, from the core's copy or chunk by chunk from relays. All readers of a file share one download and get their bytes as soon as the chunks are verified.
 ///
 /// Thread-safe. Available bytes are returned on the calling thread. A silent relay delays only readers of its
 /// own chunks.
@@ -21,7 +20,7 @@ public final class Hydrator: Sendable {
         retention: RetentionList? = nil, makeSource: @escaping ChunkSourceMaker
     ) throws(HydrationError) {
         context = HydrationContext(
-            core: core, cache: try BlockCache(folder: cacheFolder, settings: settings), settings: settings,
+            core: core, cache: try CacheFolder(folder: cacheFolder, settings: settings), settings: settings,
             retention: RetentionRequests(retention, finishesWhatWasRead: settings.finishesWhatWasRead),
             makeSource: makeSource)
     }
@@ -94,8 +93,7 @@ public final class Hydrator: Sendable {
     public func shutDown() async {
         var claimed: [FileID] = []
         for file in context.registry.close() {
-            if case .chunks(let download) = file.withMachine(\.phase.content) {
-                download.pipeline.stop()
+            if case .chunks = file.withMachine(\.phase.content) {
                 claimed.append(file.id)
             }
             file.step { machine, _ in machine.shutDown() }

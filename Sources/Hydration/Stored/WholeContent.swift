@@ -12,8 +12,6 @@ final class WholeContent: Sendable {
         case cryptoFile(CryptoFileReader, DecryptedAhead, StoredFile)
         /// The core's plain file.
         case plain(OpenFile, StoredFile)
-        /// All chunks in the plain cache, with the content's position in the stream.
-        case stream(CachedStream, contentOffset: UInt64)
         /// A decrypted copy in the plain cache.
         case copy(PlainCopy)
     }
@@ -59,7 +57,7 @@ final class WholeContent: Sendable {
     var isUnchanged: Bool {
         switch location {
         case .cryptoFile(_, _, let stored), .plain(_, let stored): stored.isUnchanged
-        case .stream, .copy: true
+        case .copy: true
         }
     }
 
@@ -67,11 +65,10 @@ final class WholeContent: Sendable {
         HydrationError(.damaged, FileProblem.wrongLength.sentence)
     }
 
-    /// Decrypted bytes in the cache folder.
+    /// Bytes of a plain copy.
     var cached: UInt64 {
         switch location {
         case .cryptoFile, .plain: 0
-        case .stream(let stream, _): stream.bytesOnDisk
         case .copy(let copy): copy.size
         }
     }
@@ -92,11 +89,6 @@ final class WholeContent: Sendable {
             guard try file.read(into: buffer, at: offset) == buffer.count else { throw Self.wrongLength }
             return .filled(buffer.count)
         case .copy(let copy): return .filled(try copy.file.read(into: buffer, at: offset))
-        case .stream(let stream, let contentOffset):
-            guard try stream.read(into: buffer, at: contentOffset + offset) else {
-                throw HydrationError(.cache, "The cache disk lost data that was written to it.")
-            }
-            return .filled(buffer.count)
         }
     }
 
@@ -145,11 +137,10 @@ final class PlainCopy: Sendable {
         }
         guard reader.size == size else { throw WholeContent.wrongLength }
         try await Verification.run(reader, into: file, progress: progress)
-        return PlainCopy(adopting: file, size: size, usage: usage)
+        return PlainCopy(file, size: size, usage: usage)
     }
 
-    /// Takes over a file that already holds the plaintext.
-    init(adopting file: OpenFile, size: UInt64, usage: CacheUsage) {
+    private init(_ file: OpenFile, size: UInt64, usage: CacheUsage) {
         self.file = file
         self.size = size
         self.usage = usage

@@ -181,7 +181,7 @@ struct FetchScheduler<File: Hashable & Sendable>: Sendable {
             limit += UInt64(min(leaving, settings.requestsAheadToFar)) * layout.size(of: chunk)
         }
         guard own.count(where: { !$0.hasArrived }) < settings.chunksPerFile + more else { return false }
-        if priority != .demand && own.count >= HydrationSettings.chunksBeforeCheck + more { return false }
+        if priority != .demand && own.count >= HydrationSettings.chunksInMemory + more { return false }
         guard
             flights.count(where: { $0.relay == relay && !$0.hasArrived }) < settings.chunksPerRelay + more
         else { return false }

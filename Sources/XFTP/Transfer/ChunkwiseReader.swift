@@ -73,28 +73,6 @@ public final class ChunkwiseReader: Sendable {
         try await client.fetch(description.chunks[chunk], into: buffer, retry: retry, counter: counter)
     }
 
-    /// Decrypts part of an encrypted chunk from `offset` on into all of `target`. `buffer` does not change. Blocks for
-    /// about 0.4 ms per MiB.
-    public func decrypt(
-        _ buffer: ChunkBuffer, chunk: Int, from offset: Int, into target: UnsafeMutableRawBufferPointer
-    ) {
-        let source = UnsafeRawBufferPointer(rebasing: buffer.bytes[offset..<offset + target.count])
-        let start = offsets[chunk] + UInt64(offset)
-        let end = streamSize - UInt64(StreamBox.tagLength)
-        let sealed = start >= end ? 0 : Int(min(UInt64(source.count), end - start))
-        box.transform(UnsafeRawBufferPointer(rebasing: source[..<sealed]), into: target, at: start)
-        UnsafeMutableRawBufferPointer(rebasing: target[sealed...])
-            .copyMemory(from: UnsafeRawBufferPointer(rebasing: source[sealed...]))
-    }
-
-    /// Encrypts decrypted bytes of the stream from `position` on in place. The tag stays as it is. Blocks for about
-    /// 0.4 ms per MiB.
-    public func encrypt(_ bytes: UnsafeMutableRawBufferPointer, at position: UInt64) {
-        let end = streamSize - UInt64(StreamBox.tagLength)
-        let sealed = position >= end ? 0 : Int(min(UInt64(bytes.count), end - position))
-        box.transform(UnsafeMutableRawBufferPointer(rebasing: bytes[..<sealed]), at: position)
-    }
-
     /// Decrypts an encrypted chunk in place, or encrypts it again. Blocks for about 1 ms per 4 MiB, so run it on a pool
     /// thread.
     public func transform(_ buffer: ChunkBuffer, chunk: Int) {

@@ -24,16 +24,18 @@ public protocol DownloadDestination: Sendable {
 /// and arguments.
 public final class CryptoFileDestination: DownloadDestination {
     private let file: OpenFile
+    private let arguments: FileArguments
     private let cipher: StreamBox
-    /// Encrypts and authenticates written bytes in order and computes block tags for reading back.
-    private let sealing: Lock<(box: StreamBox, tags: BlockTagging)>
+    /// Encrypts and authenticates written bytes in order.
+    private let sealing: Lock<StreamBox>
 
     /// - Parameter file: A file open for reading and writing.
     /// - Throws: `.invalidKey` for arguments of wrong lengths.
     public init(file: OpenFile, arguments: FileArguments) throws(CryptographyError) {
         self.file = file
+        self.arguments = arguments
         cipher = try StreamBox(key: arguments.key, nonce: arguments.nonce)
-        sealing = Lock((cipher, BlockTagging()), rank: .collection)
+        sealing = Lock(cipher, rank: .collection)
     }
 
     public func bytesPresent() throws(SystemError) -> UInt64 { try file.size() }
@@ -49,10 +51,7 @@ public final class CryptoFileDestination: DownloadDestination {
     }
 
     public func write(_ bytes: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(SystemError) {
-        sealing.withLock { sealing in
-            sealing.box.seal(bytes)
-            sealing.tags.add(UnsafeRawBufferPointer(bytes))
-        }
+        sealing.withLock { $0.seal(bytes) }
         try file.write(UnsafeRawBufferPointer(bytes), at: offset)
         // Start writeback early, so that the final flush is short.
         file.beginWritingBack()
@@ -60,16 +59,10 @@ public final class CryptoFileDestination: DownloadDestination {
 
     /// - Throws: `SystemError` for disk errors; `CryptographyError` `.notAuthentic` if the disk returns other bytes.
     public func finish(size: UInt64) throws {
-        let (tag, tags) = sealing.withLock { sealing in
-            let tag = sealing.box.tag()
-            tag.withUnsafeBytes { sealing.tags.add($0) }
-            sealing.tags.publish()
-            return (tag, sealing.tags.tags)
-        }
         try file.truncate(to: size)
-        try file.write(tag, at: size)
+        try file.write(sealing.withLock { $0.tag() }, at: size)
         try file.synchronise()
-        try ProvenFile(file: file, tags: tags).confirm()
+        try CryptoFile.confirm(file, arguments)
     }
 }
 

@@ -1,27 +1,20 @@
 import Base
 import Cryptography
 
-/// Verifies a whole file from its chunks in order: the Poly1305 tag at the end, the length, and the SHA-512 if wanted.
-/// Proves that the chunks are one file that the holder of its key encrypted.
-///
-/// Each chunk was compared with its SHA-256, and the description with all of them came from the sender. So the SHA-512
-/// proves nothing more, and takes longer than every other step of a read. It differs only if the sender contradicts
-/// itself.
+/// Verifies a whole file from its chunks in order: the Poly1305 tag at the end, the length, and the SHA-512. Proves that
+/// the chunks are one file that the holder of its key encrypted.
 public struct WholeFileCheck: Sendable {
     private let size: UInt64
-    /// nil if the digest is not compared.
-    private var digest: SHA512?
+    private var digest = SHA512()
     private let expectedDigest: [UInt8]
     private var box: StreamBox
     private var tag: [UInt8] = []
     /// The number of processed bytes.
     public private(set) var position: UInt64 = 0
 
-    /// - Parameter comparesDigest: Whether to compare the SHA-512 of the description.
     /// - Throws: `.malformedDescription` for an invalid key.
-    public init(_ description: FileDescription, comparesDigest: Bool = true) throws(XFTPError) {
+    public init(_ description: FileDescription) throws(XFTPError) {
         size = description.size
-        digest = comparesDigest ? SHA512() : nil
         expectedDigest = description.digest
         guard size >= ChunkPlan.overhead,
             let box = try? StreamBox(key: description.key, nonce: description.nonce)
@@ -31,7 +24,7 @@ public struct WholeFileCheck: Sendable {
 
     /// Processes the next encrypted bytes. Computes hashes, so run it on a pool thread.
     public mutating func update(encrypted bytes: UnsafeRawBufferPointer) {
-        digest?.update(bytes)
+        digest.update(bytes)
         let end = size - UInt64(StreamBox.tagLength)
         let sealed = position >= end ? 0 : Int(min(UInt64(bytes.count), end - position))
         box.authenticate(UnsafeRawBufferPointer(rebasing: bytes[..<sealed]))
@@ -42,11 +35,14 @@ public struct WholeFileCheck: Sendable {
 
     /// - Throws: `.damaged` unless the processed bytes are the described file.
     public func finish() throws(XFTPError) {
-        guard position == size, box.isAuthentic(tag), digest.map({ $0.finalize() == expectedDigest }) ?? true
-        else {
-            throw XFTPError(
-                .damaged, "Each chunk is valid, but together they are not the file that was sent."
-            )
+        guard position == size, box.isAuthentic(tag), digest.finalize() == expectedDigest else {
+            throw .notTheSentFile
         }
+    }
+}
+
+extension XFTPError {
+    public static var notTheSentFile: XFTPError {
+        XFTPError(.damaged, "Each chunk is valid, but together they are not the file that was sent.")
     }
 }

@@ -2,7 +2,7 @@ import Cryptography
 import Glibc
 
 /// The cryptography for the bytes of a file that is read from front to end, measured alone: of the wire and of the file,
-/// which is kept as it came. Follows the code: TLS, `ChunkSink`, `CachedStream`, `StorageWork`, `BlockTags`. Sequential
+/// which is kept as it came. Follows the code: TLS, `ChunkSink`, `ChunkStore`, `BlockTags`. Sequential
 /// bytes are not sealed into the cache.
 enum Primitives {
     static let name = "its cryptography alone"
@@ -29,11 +29,8 @@ enum Primitives {
             // For the reader, and the tag of the whole file: the file's own key.
             box.transform(buffer, at: 0)
             box.authenticate(UnsafeRawBufferPointer(buffer))
-            // For the stored copy: a tag of each block, and again for the read-back.
-            for _ in 0..<2 {
-                var tagging = BlockTagging()
-                tagging.add(UnsafeRawBufferPointer(buffer))
-            }
+            // For the stored copy: a tag of each block.
+            BlockTags().cover(0, with: UnsafeRawBufferPointer(buffer))
         } * Double(1 << 30) / Double(piece)
     }
 

@@ -4,7 +4,7 @@ import Desktop
 import Hydration
 import Posix
 
-/// `chatfs cache`: decrypted data on this machine.
+/// `chatfs cache`: parts and plain copies of files on this machine.
 enum CacheCommand {
     private static let json = Option.flag("json", "For programs: one JSON object.")
 
@@ -18,7 +18,7 @@ enum CacheCommand {
                 examples: [Example("chatfs cache show", "Show the cache of the only mount.")]
             ) { try await ask(.show, $0, isForPrograms: $0[json]) },
             Command(
-                "clear", "Remove decrypted blocks, except of open and pinned files.",
+                "clear", "Remove cached bytes, except of open and pinned files.",
                 discussion: "Received files stay encrypted in the data folder.",
                 arguments: [CommonOptions.mountpoint], options: [CommonOptions.mount],
                 examples: [Example("chatfs cache clear ~/Chats", "Empty the cache of this mount.")]
@@ -40,8 +40,8 @@ enum CacheCommand {
         let files = cache.files == 1 ? "1 file" : "\(cache.files) files"
         Terminal.print(
             isInMemory
-                ? "decrypted blocks are in memory only, \(limit)"
-                : "\(ByteCount.rounded(cache.bytesOnDisk)) decrypted on the disk (\(cache.mode)), \(limit)")
+                ? "the cache is in memory only, \(limit)"
+                : "\(ByteCount.rounded(cache.bytesOnDisk)) on the disk (\(cache.mode)), \(limit)")
         Terminal.print("\(files) at hand, \(cache.pinned) pinned")
         if isInMemory { return }
         Terminal.print(

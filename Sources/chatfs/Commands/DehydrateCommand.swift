@@ -1,9 +1,9 @@
 import CommandLineKit
 
-/// `chatfs dehydrate`: evicts the decrypted blocks of files.
+/// `chatfs dehydrate`: evicts the cached bytes of files.
 enum DehydrateCommand {
     static let command = Command(
-        "dehydrate", "Remove decrypted blocks of files, without unmounting.",
+        "dehydrate", "Remove cached bytes of files, without unmounting.",
         discussion: """
             Removes the blocks from the cache and the pages from the kernel. Received files stay encrypted in the data \
             folder. Open and pinned files are refused.

@@ -43,7 +43,7 @@ struct StorageUse: Encodable, Sendable {
     var databases: Amount
     /// Files in `damaged` and `set-aside`.
     var setAside: Amount
-    /// Decrypted bytes in the cache while mounted.
+    /// Bytes in the cache while mounted.
     var cached: UInt64?
 
     /// Computes the disk use. Blocks.

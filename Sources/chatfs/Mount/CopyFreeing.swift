@@ -4,7 +4,7 @@ import FileSystem
 import Hydration
 import Namespace
 
-/// Frees the local space of a received file whose message stays: its decrypted blocks and its encrypted copy.
+/// Frees the local space of a received file whose message stays: its cached bytes and its encrypted copy.
 /// Stateless.
 struct CopyFreeing: Sendable {
     let fileSystem: FileSystem

@@ -178,7 +178,7 @@ final class KeepWorker: Sendable {
         let wasKept = plan.withLock { $0.isReceiving(file) }
         ended(item)
         guard wasKept, !core.receivesWhatIsClaimed else { return }
-        // The decrypted blocks are not needed. Refused if the file is open.
+        // A plain copy is not needed. Refused if the file is open.
         Task { [hydrator] in _ = await hydrator.dehydrateWhenSettled(file) }
     }
 

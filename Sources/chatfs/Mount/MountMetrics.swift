@@ -29,10 +29,10 @@ struct MountMetrics: Sendable {
                 "chatfs_cache_reads", .counter, "Reads of received files, by whether the bytes were here.",
                 reads.map { MetricFamily.Sample($0.1, ["result": $0.0]) }),
             MetricFamily(
-                "chatfs_cache_evictions", .counter, "Files whose decrypted bytes left the cache.",
+                "chatfs_cache_evictions", .counter, "Files whose bytes left the cache.",
                 [MetricFamily.Sample(activity.evictions)]),
             MetricFamily(
-                "chatfs_cache_bytes", .gauge, unit: .bytes, "Decrypted bytes in the cache.",
+                "chatfs_cache_bytes", .gauge, unit: .bytes, "Bytes in the cache.",
                 [MetricFamily.Sample(activity.cachedBytes)]),
             MetricFamily(
                 "chatfs_download_files", .gauge, "Files that request chunks.",

@@ -20,10 +20,11 @@ enum MountOptions {
 
     static let cacheFolder = Option(
         "cache-dir", named: "DIR", .folder,
-        "Folder for decrypted blocks; default ${XDG_CACHE_HOME:-~/.cache}/chatfs.")
+        "Folder of the cache; default ${XDG_CACHE_HOME:-~/.cache}/chatfs.")
     static let cache = Option(
         "cache", named: "MODE", .choice(CacheMode.self), default: HydrationSettings().cacheMode,
-        "How to store them: sealed with a key that exists only in memory, plain, or only in memory.")
+        "How to store parts of files: encrypted as on the relays (sealed), with decrypted copies of complete files "
+            + "(plain), or only in memory.")
     static let cacheSize = Option(
         "cache-size", named: "LIMIT", .byteCount,
         "Maximum size of the cache. The least recently used files are evicted first, open and pinned files never. "

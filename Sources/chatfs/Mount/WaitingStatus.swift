@@ -50,7 +50,7 @@ extension MountStatus.Room {
     /// Returns nil if the free space of the data directory is unknown. Blocks.
     /// - Parameters:
     ///   - data: Path of the profile's directory.
-    ///   - cache: Directory of decrypted blocks.
+    ///   - cache: Directory of the cache.
     init?(data: String, cache: OpenFile, _ settings: HydrationSettings) {
         guard let free = try? OpenFile(data, flags: O_RDONLY).availableBytes() else { return nil }
         let spare: UInt64? = if settings.cacheMode == .memory { nil } else { try? cache.availableBytes() }

@@ -16,7 +16,7 @@ enum StatusLines {
         }
         let head =
             "\(status.profile) at \(mounted.mountpoint) (process \(status.pid)): \(count(status.chats, "chat")), "
-            + "\(count(status.entries, "file")), \(ByteCount.rounded(status.cachedBytes)) decrypted in the cache"
+            + "\(count(status.entries, "file")), \(ByteCount.rounded(status.cachedBytes)) in the cache"
         let kernel = status.kernel.flatMap { reads($0.passthrough) }.map { "  " + $0 }
         let core = status.coreProblem.map { "  transfers wait: \($0)" }
         let suspended = status.suspended.map {

@@ -4,17 +4,15 @@ import Cryptography
 import Glibc
 import Posix
 
-/// The folder of decrypted blocks. Every file in it is unlinked as soon as it is created. In the sealed mode,
-/// blocks are encrypted with a key that exists only in locked memory of this process, so they are unreadable
-/// after the process ends, even after a crash.
-struct BlockCache: Sendable {
+/// The folder of plain copies and of chunks that the core does not keep, and the limit of all partly received
+/// files. Every file in it is unlinked as soon as it is created.
+struct CacheFolder: Sendable {
     private let folder: PrivateFolder
-    private let key = SecretBytes(randomCount: 32)
     private let mode: CacheMode
     private let limit: UInt64?
     private let minimumFree: UInt64
     private let memory: ChunkMemory
-    private let lastStream = Lock<UInt64>(0)
+    private let lastStore = Lock<UInt64>(0)
     let usage = CacheUsage()
 
     /// Deletes files that an earlier process left between creation and unlinking.
@@ -35,23 +33,25 @@ struct BlockCache: Sendable {
 
     var usesDisk: Bool { mode != .memory }
 
-    /// Creates the stream of one file. Blocks on disk I/O. A full disk causes no error; chunks then stay in
-    /// memory.
-    /// - Parameter contentOffset: Expected position of the content in the stream, in bytes.
-    func makeStream(_ layout: ChunkLayout, contentOffset: UInt64) throws -> CachedStream {
-        let id = lastStream.withLock { last in
+    /// Creates the store of one file's chunks. Blocks on disk I/O.
+    /// - Parameters:
+    ///   - staging: The core's staging folder.
+    ///   - contentOffset: Expected position of the content in the stream, in bytes.
+    func makeStore(
+        _ layout: ChunkLayout, _ arguments: FileArguments, _ form: ChunkStore.Form, staging: String,
+        contentOffset: UInt64
+    ) throws -> ChunkStore {
+        let number = lastStore.withLock { last in
             last += 1
             return last
         }
-        return CachedStream(
-            id: id, layout: layout, disk: try makeDisk(contentOffset), memory: memory, usage: usage)
-    }
-
-    private func makeDisk(_ contentOffset: UInt64) throws -> CachedStream.Disk? {
-        guard mode != .memory else { return nil }
-        let file = try makeFile()
-        guard mode == .sealed else { return .plain(PlainStream(file: file, contentOffset: contentOffset)) }
-        return .sealed(try SealedFile(file: file, key: key, fileID: SystemRandomSource().bytes(16)))
+        let place: ChunkStore.Place =
+            form.isKept
+            ? .folder(try OpenFile(staging, flags: O_RDONLY | chatfs_o_directory))
+            : usesDisk ? .file(try makeFile()) : .memory
+        return try ChunkStore(
+            number: number, layout, arguments, form, in: place, contentOffset: contentOffset, memory: memory,
+            usage: usage)
     }
 
     /// Creates an empty unlinked file.
@@ -65,14 +65,15 @@ struct BlockCache: Sendable {
         return file
     }
 
-    /// Returns true if the cache may store `bytes` more on the disk.
-    func hasCapacity(for bytes: UInt64) -> Bool {
+    /// Returns true if partly received files and plain copies may take `bytes` more of the disk.
+    /// - Parameter file: A file on that disk; nil for the folder's.
+    func hasCapacity(for bytes: UInt64, on file: OpenFile? = nil) -> Bool {
         if let limit, usage.total + bytes > limit { return false }
-        guard let free = freeBytes() else { return true }
+        guard let free = try? (file ?? folder.directory).availableBytes() else { return true }
         return free >= bytes && free - bytes >= minimumFree
     }
 
-    /// Free bytes on the cache's disk; nil if the filesystem does not report them.
+    /// Free bytes on the folder's disk; nil if the filesystem does not report them.
     func freeBytes() -> UInt64? { try? folder.directory.availableBytes() }
 
     /// Deletes named files and ignores errors, because the next mount empties the folder. Unlinked files go

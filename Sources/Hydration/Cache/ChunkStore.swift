@@ -1,0 +1,279 @@
+import Base
+import CLinux
+import Cryptography
+import Posix
+
+/// The received chunks of one file, encrypted as they came: on the disk in one sparse file, each at its
+/// position, or in memory without space. Thread-safe. Methods that use the disk block.
+final class ChunkStore: Sendable {
+    /// The copy that the complete file becomes.
+    enum Form: Sendable {
+        /// The file itself, with its own key.
+        case stream
+        /// The content, encrypted with a fresh key.
+        case content
+        /// None: the core receives its own.
+        case none
+
+        var isKept: Bool { self != .none }
+    }
+
+    /// The place of the sparse file.
+    enum Place: Sendable {
+        /// A folder where it can get a name.
+        case folder(OpenFile)
+        case file(OpenFile)
+        case memory
+    }
+
+    fileprivate enum Chunk {
+        /// In the receive buffer.
+        case arrived(any FetchedChunk)
+        /// In `ChunkMemory`, until evicted.
+        case inMemory
+        case onDisk
+
+        var isOnDisk: Bool { if case .onDisk = self { true } else { false } }
+    }
+
+    struct State {
+        fileprivate var chunks: [Int: Chunk] = [:]
+        /// nil: memory only.
+        var file: OpenFile?
+        /// The file lost its name and cannot get another one.
+        var hadName = false
+        /// True after `handOver` or `erase`: nothing is written, and the bytes do not count.
+        fileprivate var isClosed = false
+        /// Number of losses since the last failure.
+        fileprivate var losses = 0
+    }
+
+    /// A small pool of its own, so that storage never delays readers.
+    static let threads = ThreadPool(name: "storing", threads: 2)
+    /// Maximum number of losses of one file.
+    private static let maxLosses = 8
+
+    /// Unique among the stores of one cache.
+    let number: UInt64
+    let layout: ChunkLayout
+    let form: Form
+    let arguments: FileArguments
+    let folder: OpenFile?
+    let tags: BlockTags
+    private let box: StreamBox
+    private let memory: ChunkMemory
+    private let usage: CacheUsage
+    let state: Lock<State>
+
+    /// - Parameter contentOffset: Expected position of the content in the stream, in bytes.
+    /// - Throws: `CryptographyError` `.invalidKey`; disk errors.
+    init(
+        number: UInt64, _ layout: ChunkLayout, _ arguments: FileArguments, _ form: Form, in place: Place,
+        contentOffset: UInt64, memory: ChunkMemory, usage: CacheUsage
+    ) throws {
+        self.number = number
+        self.layout = layout
+        self.arguments = arguments
+        self.form = form
+        self.memory = memory
+        self.usage = usage
+        box = try StreamBox(key: arguments.key, nonce: arguments.nonce)
+        tags = BlockTags(sections: Array(layout.offsets.dropLast()), contentOffset: contentOffset)
+        switch place {
+        case .folder(let folder):
+            self.folder = folder
+            state = Lock(State(file: try Self.makeFile(in: folder)))
+        case .file(let file): (folder, state) = (nil, Lock(State(file: file)))
+        case .memory: (folder, state) = (nil, Lock(State()))
+        }
+    }
+
+    deinit {
+        memory.drop(store: number)
+        usage.give(bytesOnDisk)
+    }
+
+    static func makeFile(in folder: OpenFile) throws(SystemError) -> OpenFile {
+        OpenFile(adopting: try check("make a file") { chatfs_open_unnamed(folder.descriptor) })
+    }
+
+    /// nil: chunks are kept in memory only.
+    var file: OpenFile? { state.withLock { $0.file } }
+
+    /// Bytes of chunks on the disk. The core's copy does not count.
+    var bytesOnDisk: UInt64 { state.withLock { counted($0) } }
+
+    private func counted(_ state: State) -> UInt64 {
+        if state.isClosed { return 0 }
+        return state.chunks.filter(\.value.isOnDisk).reduce(0) { $0 + layout.size(of: $1.key) }
+    }
+
+    private func key(_ chunk: Int) -> ChunkMemory.Key { ChunkMemory.Key(store: number, chunk: chunk) }
+
+    func holds(_ chunk: Int) -> Bool {
+        switch state.withLock({ $0.chunks[chunk] }) {
+        case .arrived, .onDisk: true
+        case .inMemory: memory.holds(key(chunk))
+        case nil: false
+        }
+    }
+
+    func isOnDisk(_ chunk: Int) -> Bool { state.withLock { $0.chunks[chunk]?.isOnDisk == true } }
+
+    /// The chunks that only `ChunkMemory` holds.
+    var chunksInMemory: [(number: Int, chunk: any FetchedChunk)] {
+        let numbers = state.withLock { state in
+            state.chunks.filter { if case .inMemory = $0.value { true } else { false } }.keys.sorted()
+        }
+        return numbers.compactMap { number in memory.use(key(number)).map { (number, $0) } }
+    }
+
+    // MARK: - Reading
+
+    /// Fills the buffer with decrypted bytes. Returns false if a chunk is missing.
+    /// - Throws: `DamagedChunks` if the disk lost a chunk.
+    func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws -> Bool {
+        for (chunk, part) in parts(of: offset, buffer.count) {
+            let start = Int(part.lowerBound - offset)
+            let target = UnsafeMutableRawBufferPointer(rebasing: buffer[start..<start + part.count])
+            if let fetched = fetched(chunk) {
+                decrypt(fetched, chunk, from: part.lowerBound, into: target)
+                continue
+            }
+            guard let file = state.withLock({ $0.chunks[chunk]?.isOnDisk == true ? $0.file : nil }) else {
+                return false
+            }
+            do throws(CryptographyError) {
+                try tags.read(file, into: target, at: part.lowerBound)
+            } catch {
+                throw error.isDamage ? DamagedChunks(chunks: [chunk]) : error
+            }
+            box.transform(target, at: part.lowerBound)
+        }
+        return true
+    }
+
+    /// Decrypts a part of a chunk, from a position of the stream until the target is full.
+    func decrypt(
+        _ fetched: any FetchedChunk, _ chunk: Int, from position: UInt64,
+        into target: UnsafeMutableRawBufferPointer
+    ) {
+        let start = Int(position - layout.range(of: chunk).lowerBound)
+        box.transform(
+            UnsafeRawBufferPointer(rebasing: fetched.bytes[start..<start + target.count]), into: target,
+            at: position)
+    }
+
+    /// Reads encrypted bytes without a check. Returns fewer bytes if a chunk is missing.
+    func readEncrypted(
+        into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64
+    ) throws(SystemError) -> Int {
+        var done = 0
+        for (chunk, part) in parts(of: offset, buffer.count) {
+            let target = UnsafeMutableRawBufferPointer(rebasing: buffer[done..<done + part.count])
+            if let fetched = fetched(chunk) {
+                let start = Int(part.lowerBound - layout.range(of: chunk).lowerBound)
+                target.copyMemory(
+                    from: UnsafeRawBufferPointer(rebasing: fetched.bytes[start..<start + part.count]))
+            } else {
+                guard isOnDisk(chunk), let file,
+                    try file.read(into: target, at: part.lowerBound) == target.count
+                else { return done }
+            }
+            done += part.count
+        }
+        return done
+    }
+
+    /// The parts of a range in each of its chunks.
+    private func parts(of offset: UInt64, _ count: Int) -> [(chunk: Int, part: Range<UInt64>)] {
+        let range = offset..<offset + UInt64(count)
+        return layout.chunks(range).map { ($0, layout.range(of: $0).clamped(to: range)) }
+    }
+
+    /// The chunk if it is in memory.
+    private func fetched(_ chunk: Int) -> (any FetchedChunk)? {
+        switch state.withLock({ $0.chunks[chunk] }) {
+        case .arrived(let fetched): fetched
+        case .inMemory: memory.use(key(chunk))
+        case .onDisk, nil: nil
+        }
+    }
+
+    // MARK: - Keeping
+
+    /// Records an arrived chunk. Reads use its memory until it is kept elsewhere or forgotten.
+    func hold(_ fetched: any FetchedChunk, _ chunk: Int) { change(chunk, to: .arrived(fetched)) }
+
+    /// Changes the place of a chunk and counts bytes on the disk. Returns the previous place.
+    @discardableResult
+    private func change(_ chunk: Int, to place: Chunk?) -> Chunk? {
+        state.withLock { state in
+            let before = state.chunks[chunk]
+            state.chunks[chunk] = place
+            if state.isClosed { return before }
+            switch (before?.isOnDisk == true, place?.isOnDisk == true) {
+            case (false, true): usage.take(layout.size(of: chunk))
+            case (true, false): usage.give(layout.size(of: chunk))
+            default: break
+            }
+            return before
+        }
+    }
+
+    /// Writes a held chunk to the disk. Returns false if it is no longer wanted.
+    func write(_ fetched: any FetchedChunk, _ chunk: Int) throws(SystemError) -> Bool {
+        let file = state.withLock { $0.isClosed || $0.chunks[chunk] == nil ? nil : $0.file }
+        guard let file else { return false }
+        try file.write(fetched.bytes, at: layout.range(of: chunk).lowerBound)
+        file.beginWritingBack()
+        tags.cover(chunk, with: fetched.bytes)
+        if case .inMemory = change(chunk, to: .onDisk) { memory.drop(key(chunk)) }
+        return true
+    }
+
+    /// Keeps a chunk in memory. Returns the chunks that were evicted for it, of any store.
+    func keepInMemory(_ fetched: any FetchedChunk, _ chunk: Int) -> [ChunkMemory.Key] {
+        let gone = memory.keep(key(chunk), fetched)
+        change(chunk, to: .inMemory)
+        return gone
+    }
+
+    /// Drops a chunk that is no longer here.
+    func forget(_ chunk: Int) { change(chunk, to: nil) }
+
+    /// Drops chunks that the disk lost.
+    /// - Throws: `cache` after too many losses.
+    func lost(_ chunks: [Int]) throws(HydrationError) {
+        let isHopeless = state.withLock { state in
+            state.losses += 1
+            return state.losses > Self.maxLosses
+        }
+        if isHopeless { throw .diskDoesNotKeep }
+        for chunk in chunks { forget(chunk) }
+    }
+
+    /// Forgets the losses before a new try.
+    func resume() { state.withLock { $0.losses = 0 } }
+
+    /// The core has the file. It is read until the store is gone, but never written.
+    func handOver() {
+        state.withLock { state in
+            usage.give(counted(state))
+            state.isClosed = true
+        }
+    }
+
+    /// Frees the disk space at once, even if the store is still used.
+    func erase() {
+        handOver()
+        for chunk in 0..<layout.count { forget(chunk) }
+        memory.drop(store: number)
+        try? file?.truncate(to: 0)
+    }
+}
+
+/// Chunks that the disk no longer holds; they must be fetched again.
+struct DamagedChunks: Error {
+    let chunks: [Int]
+}
