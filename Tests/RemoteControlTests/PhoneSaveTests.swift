@@ -89,6 +89,28 @@ struct PhoneSaveTests {
         #expect(place.phone.count(of: "getFile") == 6, "the interrupted one is fetched again")
     }
 
+    @Test func fullPhoneIsReportedAndTheRestIsSaved() async throws {
+        let place = try Place()
+        place.add(1, "full.bin", isThere: false)
+        place.add(2, "there.bin", isThere: true)
+        place.phone.core.whenReceiving { [weak phone = place.phone] message in
+            let full = "writeFile: resource exhausted (No space left on device)"
+            let failed = phone?.core.change { state in
+                state.history.change(message.id) {
+                    $0.status = #"{"type":"rcvError","rcvFileError":{"type":"other","fileError":"\#(full)"}}"#
+                }
+            }
+            phone?.core.tell(
+                "rcvFileError", failed ?? message,
+                more: #","rcvFileTransfer":{"fileId":\#(message.fileID)},"#
+                    + #""agentError":{"type":"INTERNAL","internalErr":"\#(full)"}"#)
+        }
+        let (ending, errors) = try await place.save()
+        #expect(ending == .code(0), "\(errors)")
+        #expect(errors.contains("full.bin: SimpleX has no space left to store this file."), "\(errors)")
+        #expect(try place.saved() == ["there.bin"])
+    }
+
     @Test func killsDuplicateAndLoseNothing() async throws {
         let place = try Place()
         for number in 1...30 { place.add(Int64(number), "\(number).bin", isThere: true) }

@@ -193,12 +193,16 @@ extension APIError {
         let error = chatError
         switch error.code {
         // The code has no detail; the text may have.
-        case .file(.other): return FileProblem(guessedKind, error.sentence)
-        case .file(let kind): return FileProblem(kind, error.sentence)
+        case .file(let kind) where kind != .other: return FileProblem(kind, error.sentence)
         case .tooLarge: return FileProblem(.tooLarge, error.sentence)
-        default: return FileProblem(guessedKind, error.sentence)
+        default:
+            let kind = guessedKind
+            return FileProblem(kind, kind == .noSpace ? Self.noSpace : error.sentence)
         }
     }
+
+    /// The disk may be that of a phone.
+    private static let noSpace = "SimpleX has no space left to store this file."
 
     /// The kind of an error that is only a text (`{"type":"other"}`), by names in the text.
     private var guessedKind: FileProblem.Kind {
