@@ -44,13 +44,13 @@ struct MountedPhone: Sendable {
                 return OpenFile(
                     adopting: try check("make a file") { chatfs_open_unnamed(directory.descriptor) })
             })
-        let screen = PhoneScreen(name: known.name, display: display)
+        let screen = PhoneScreen(name: known.name, display: display, isAnnounced: options.isAnnounced)
         settings.observe = { screen.show($0) }
         if phone.receiveLimit > 0, known.profile == nil {
             Terminal.note(
-                "Opening a file that is not on the phone yet makes the phone receive it, up to "
-                    + "\(ByteCount.exact(phone.receiveLimit)) each, and uses its storage. --policy phone-only "
-                    + "prevents that.")
+                "If you read a file here that the phone does not have yet, the phone receives it first, up to "
+                    + "\(ByteCount.exact(phone.receiveLimit)) each. This uses its storage; --policy phone-only "
+                    + "prevents it.")
         }
         return PhoneTransport.start(settings, pairing: store)
     }

@@ -112,6 +112,9 @@ struct PhoneOptions: Sendable {
         return place
     }
 
+    /// True if a paired phone can find this computer by multicast, which announces only an own address.
+    var isAnnounced: Bool { name == nil && listening?.host.hasPrefix("127.") != true }
+
     private static func isAny(_ host: String) -> Bool { host == "0.0.0.0" || host == "::" }
 
     /// Name of this computer on the phone.

@@ -16,12 +16,16 @@ final class PhoneScreen: Sendable {
 
     private let name: String
     private let display: LinkDisplay
+    private let isAnnounced: Bool
     private let state = Lock(State())
 
     /// Wait for a phone before the hint about firewalls.
     private static let untilHint = Duration.seconds(60)
 
-    init(name: String, display: LinkDisplay) { (self.name, self.display) = (name, display) }
+    /// - Parameter isAnnounced: False if a known phone needs each link.
+    init(name: String, display: LinkDisplay, isAnnounced: Bool) {
+        (self.name, self.display, self.isAnnounced) = (name, display, isAnnounced)
+    }
 
     func show(_ event: PhoneEvent) {
         switch event {
@@ -58,7 +62,7 @@ final class PhoneScreen: Sendable {
             return state.isFirstWait
         }
         // A known phone finds the later links of a mount by itself.
-        if !isFirst, isKnown { return }
+        if !isFirst, isKnown, isAnnounced { return }
         for line in isKnown ? Self.next(name) : Self.first { Terminal.note(line) }
         let hint = Task { [display] in
             do {
@@ -87,8 +91,8 @@ final class PhoneScreen: Sendable {
 
     private static func next(_ name: String) -> [String] {
         [
-            "Open SimpleX on “\(PrintableText.escaping(name))” and tap your picture, then “Use from desktop”. It finds this "
-                + "computer by itself, or by this link."
+            "Open SimpleX on “\(PrintableText.escaping(name))”, tap your picture, then “Use from desktop”. In the same "
+                + "network it finds this computer by itself; otherwise scan the code or paste the link."
         ]
     }
 
