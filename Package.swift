@@ -148,7 +148,7 @@ let package = Package(
             name: "chatfs-bench",
             dependencies: [
                 "Base", "Posix", "Cryptography", "KeySlots", "Unlocking", "Network", "ChatCore",
-                "EmbeddedCore", "CommandLineKit", "ScriptedCore", "SMP", "COpenSSL",
+                "EmbeddedCore", "CommandLineKit", "ScriptedCore", "SMP", "RemoteControl", "COpenSSL",
             ],
             swiftSettings: settings),
 

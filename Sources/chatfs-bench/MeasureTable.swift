@@ -6,7 +6,8 @@ struct MeasureTable: Sendable {
         OfficialMeasure(),
         HydratedMeasure(), WarmMeasure(), SmallMeasure(), ListMeasure(), HistoryMeasure(),
         SealedMeasure(),
-        OfficialHistoryMeasure(), DescribedMeasure(), FarMeasure(), ContactsMeasure(), ArrivalMeasure(),
+        OfficialHistoryMeasure(), PhoneMeasure(), DescribedMeasure(), FarMeasure(), ContactsMeasure(),
+        ArrivalMeasure(),
         AttackMeasure(),
     ])
 

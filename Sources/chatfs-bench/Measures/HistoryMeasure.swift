@@ -58,7 +58,7 @@ struct History: Sendable {
             + (0..<others).map { rest * ($0 + 1) / others - rest * $0 / others }
     }
 
-    private func mount() async throws -> Mounted {
+    func mount() async throws -> Mounted {
         let path = stage.path("mount-history")
         if access(path, F_OK) != 0 { _ = try stage.makeFolder("mount-history") }
         let process = try await stage.start(

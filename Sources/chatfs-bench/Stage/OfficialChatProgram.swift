@@ -21,11 +21,20 @@ final class OfficialChatProgram: Sendable {
         _ name: String, _ programs: OfficialPrograms, messages: OfficialRelay, files: OfficialRelay,
         on stage: Stage
     ) async throws -> OfficialChatProgram {
+        try await start(
+            name, programs, after: ["/smp \(messages.address)", "/xftp \(files.address)"], on: stage)
+    }
+
+    /// Creates a profile, performs commands, and starts the program.
+    static func start(
+        _ name: String, _ programs: OfficialPrograms, after commands: [String], options: [String] = [],
+        on stage: Stage
+    ) async throws -> OfficialChatProgram {
         let program = programs.folder + "/simplex-chat"
         let database = try stage.makeFolder(name) + "/db"
         let folder = try stage.makeFolder(name + "-simplex-files")
         let incoming = try stage.makeFolder(name + "-simplex-incoming")
-        for command in ["/user", "/smp \(messages.address)", "/xftp \(files.address)"] {
+        for command in ["/user"] + commands {
             // At its first start it asks for a name.
             try await stage.run(
                 "/bin/sh",
@@ -39,7 +48,7 @@ final class OfficialChatProgram: Sendable {
             program,
             [
                 "-d", database, "-y", "-p", "\(port)", "--files-folder", folder, "--temp-folder", incoming,
-            ], environment: programs.environment)
+            ] + options, environment: programs.environment)
         try await stage.wait(for: "the official program") { try LocalPort.isOpen(port) }
         let heard = Heard()
         let socket = try await WebSocketClient.connect(
@@ -78,6 +87,21 @@ final class OfficialChatProgram: Sendable {
         try await stage.wait(for: "an event of the official program") {
             heard.first { $0.contains(#""type":"\#(type)""#) && $0.contains(part) } != nil
         }
+    }
+
+    /// Drops the output so far, so that later events are new ones.
+    func forgetOutput() { heard.forget() }
+
+    /// Returns the string of a member named `key` in the next event that has one.
+    func string(_ key: String, on stage: Stage) async throws -> String {
+        let beginning = "\"\(key)\":\""
+        var found: String?
+        try await stage.wait(for: "an event of the official program") {
+            found = heard.first { $0.contains(beginning) }
+            return found != nil
+        }
+        guard let found, let place = found.firstRange(of: beginning) else { return "" }
+        return String(found[place.upperBound...].prefix { $0 != "\"" })
     }
 
     /// Returns a link for one person, full or short.
@@ -120,6 +144,8 @@ final class OfficialChatProgram: Sendable {
         }
 
         func ended(_ error: NetworkError) {}
+
+        func forget() { frames.withLock { $0 = [] } }
 
         func first(where holds: (String) -> Bool) -> String? { frames.withLock { $0.first(where: holds) } }
     }

@@ -16,7 +16,8 @@ struct OfficialPrograms: Sendable {
         guard let folder = plan.official,
             names.allSatisfy({ access(folder + "/" + $0, X_OK) == 0 })
         else {
-            let list = names.dropLast().joined(separator: ", ") + " and " + (names.last ?? "")
+            let list = [names.dropLast().joined(separator: ", "), names.last ?? ""]
+                .filter { !$0.isEmpty }.joined(separator: " and ")
             throw BenchError(.missing, "OFFICIAL_BIN names no folder with \(list).")
         }
         return OfficialPrograms(folder: folder, preloaded: nil)

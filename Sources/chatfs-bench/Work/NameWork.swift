@@ -24,7 +24,8 @@ enum NameWork {
         }
     }
 
-    private static func list(_ folder: String) throws -> (found: Int, seconds: Double) {
+    /// Returns the number of names too.
+    static func list(_ folder: String) throws -> (found: Int, seconds: Double) {
         let start = ContinuousClock.now
         let directory = try OpenFile(folder, flags: O_RDONLY | O_DIRECTORY)
         let stream = try openStream(directory)
