@@ -16,6 +16,17 @@ final class ChatPhone: Sendable {
         /// Whether the session breaks instead of the answer to a request that begins so.
         var breaks: String?
         var requests: [String] = []
+        var watch = Watch()
+    }
+
+    /// Called on the phone's thread.
+    struct Watch {
+        /// With the bytes of a request so far.
+        var arrives: @Sendable (Int) -> Void = { _ in }
+        /// With a complete request, before it is carried out. Returns false to drop it and leave.
+        var asked: @Sendable (String) -> Bool = { _ in true }
+        /// With a request that was carried out, before its answer.
+        var answers: @Sendable (String) -> Void = { _ in }
     }
 
     let core = ScriptedSimpleX()
@@ -37,12 +48,18 @@ final class ChatPhone: Sendable {
             self?.answer(json, attachment)
         }
         phone.encryptsFiles = encryptsFiles
+        phone.shared.withLock { shared in
+            shared.arrives = { [weak self] count in self?.watch.arrives(count) }
+        }
         try phone.confirm()
         phone.release()
         state.withLock { $0.session = phone }
     }
 
     func leave() { state.withLock { $0.session }?.leave() }
+
+    func watch(_ watch: Watch) { state.withLock { $0.watch = watch } }
+    private var watch: Watch { state.withLock { $0.watch } }
 
     /// Whether its process is stopped.
     func freeze(_ isFrozen: Bool) { state.withLock { $0.session }?.freeze(isFrozen) }
@@ -63,7 +80,13 @@ final class ChatPhone: Sendable {
             return event.map { (#"{"type":"chatEvent","chatEvent":{"result":\#($0)}}"#, nil) }
         }
         state.withLock { $0.requests.append(type) }
+        let watch = watch
+        guard watch.asked(text) else {
+            leave()
+            return nil
+        }
         let answer = carryOut(type, json, attachment)
+        watch.answers(text)
         let isBreak = state.withLock { state in
             guard let word = state.breaks, type == word || text.contains(word) else { return false }
             state.breaks = nil

@@ -8,66 +8,6 @@ import Testing
 /// `chatfs phone` with a scripted phone that scans its link.
 @Suite("A phone is mounted", .serialized)
 struct PhoneMountTests {
-    private final class Place {
-        let folder: TemporaryFolder
-        private(set) var daemon: RunningProcess?
-        private var links = 0
-
-        init() throws { folder = try TemporaryFolder() }
-
-        deinit {
-            daemon?.send(SIGKILL)
-            Unmounting.detach(folder.path("Phone"))
-        }
-
-        var environment: [String: String?] { ["HOME": folder.path] }
-
-        private var data: [String] { ["--data", folder.path("data")] }
-
-        func mount(_ more: [String] = []) async throws {
-            links = 0
-            daemon = try await ChatFSProcess.start(
-                [
-                    "phone", folder.path("Phone"), "--listen", "127.0.0.1", "--cache-dir",
-                    folder.path("cache"),
-                ] + data + more, environment: environment)
-        }
-
-        func link() async throws -> String {
-            let known = links
-            let daemon = try #require(daemon)
-            let found = try await wait(for: "a link") {
-                let all = daemon.lines.filter { $0.hasPrefix("xrcp:/") }
-                return all.count > known ? all.last : nil
-            }
-            links += 1
-            return found
-        }
-
-        func waitUntilMounted() async throws {
-            try await daemon?.line("that it is mounted") { $0.contains("is mounted at") }
-        }
-
-        func leave() async throws {
-            daemon?.send(SIGTERM)
-            try await daemon?.ending(within: .seconds(60))
-            daemon = nil
-        }
-
-        func run(_ words: [String]) async throws -> Shell.Outcome {
-            try await ChatFSProcess.run(words + data, environment: environment)
-        }
-
-        func state(_ name: String) throws -> String {
-            try ExtendedAttribute.text("user.chatfs.state", of: folder.path("Phone/bob/" + name)) ?? ""
-        }
-
-        /// The content of an entry, read by another process; nil where it fails.
-        func content(_ name: String) async throws -> Shell.Outcome {
-            try await Shell.script(#"cat "$FILE""#, environment: ["FILE": folder.path("Phone/" + name)])
-        }
-    }
-
     private static func phone() throws -> ChatPhone {
         let phone = try ChatPhone()
         phone.put(Array("here".utf8), as: "here.txt")
@@ -85,7 +25,7 @@ struct PhoneMountTests {
     }
 
     @Test func scannedPhoneIsFoldersAndStaysSo() async throws {
-        let (place, phone) = (try Place(), try Self.phone())
+        let (place, phone) = (try PhoneMountPlace(), try Self.phone())
         try await place.mount()
         try phone.connect(to: try await place.link())
         try await place.waitUntilMounted()
@@ -132,7 +72,7 @@ struct PhoneMountTests {
     }
 
     @Test func keepRulesBringFilesHere() async throws {
-        let (place, phone) = (try Place(), try Self.phone())
+        let (place, phone) = (try PhoneMountPlace(), try Self.phone())
         phone.core.whenReceiving { [weak phone] message in
             phone?.put(Array("later".utf8), as: message.name)
             phone?.core.complete(message.id, path: message.name, cryptoArguments: nil)
@@ -158,7 +98,7 @@ struct PhoneMountTests {
     }
 
     @Test func knownPhonesAreListedRenamedAndForgotten() async throws {
-        let (place, phone) = (try Place(), try Self.phone())
+        let (place, phone) = (try PhoneMountPlace(), try Self.phone())
         try await place.mount(["--name", "mine"])
         try phone.connect(to: try await place.link())
         try await place.waitUntilMounted()
@@ -179,7 +119,7 @@ struct PhoneMountTests {
     }
 
     @Test func savesOnlyNewFilesInClear() async throws {
-        let (place, phone) = (try Place(), try Self.phone())
+        let (place, phone) = (try PhoneMountPlace(), try Self.phone())
         for isFirst in [true, false] {
             let saving = try await ChatFSProcess.start(
                 [

@@ -24,6 +24,8 @@ final class ScriptedPhone: @unchecked Sendable {
         var hasEnded = false
         /// Sends the withheld answers.
         var isReleased = false
+        /// Called with the bytes of a request so far, on the phone's thread.
+        var arrives: @Sendable (Int) -> Void = { _ in }
     }
 
     let shared = Lock(Shared())
@@ -217,7 +219,10 @@ private final class PhoneServer: HTTP2SessionEvents, @unchecked Sendable {
 
     func headersArrived(stream: Int32, status: Int?) { bodies[stream] = [] }
 
-    func bodyArrived(stream: Int32, bytes: UnsafeRawBufferPointer) { bodies[stream]? += Array(bytes) }
+    func bodyArrived(stream: Int32, bytes: UnsafeRawBufferPointer) {
+        bodies[stream]? += Array(bytes)
+        phone.shared.withLock { $0.arrives }(bodies[stream]?.count ?? 0)
+    }
 
     func streamClosed(stream: Int32, error: UInt32) {
         if error != 0 { phone.shared.withLock { $0.resets += 1 } }
