@@ -28,10 +28,11 @@ struct LinkDisplay: Sendable {
     }
 
     /// Prints the text, writes the picture and, on a terminal, prints the code if it fits the screen.
-    func show(_ text: String) async throws {
+    /// - Parameter isLater: True for a link that replaces the previous one and its picture.
+    func show(_ text: String, isLater: Bool = false) async throws {
         let code = QREncoder.installed?.code(of: text)
         var failure: SystemError?
-        if let code, let picture { failure = await Self.write(code, to: picture) }
+        if let code, let picture { failure = await Self.write(code, to: picture, isLater) }
         try Terminal.deliver(text)
         // The text must be printed even if the picture fails.
         if let failure { throw failure }
@@ -77,10 +78,11 @@ struct LinkDisplay: Sendable {
         return ["xterm-kitty", "xterm-ghostty", "foot", "foot-extra"].contains(variable("TERM"))
     }
 
-    private static func write(_ code: QRCode, to picture: String) async -> SystemError? {
+    private static func write(_ code: QRCode, to picture: String, _ isLater: Bool) async -> SystemError? {
         await ThreadPool.shared.run {
             do throws(SystemError) {
-                try OpenFile(picture, flags: O_WRONLY | O_CREAT | O_EXCL).write(code.png(), at: 0)
+                let way = isLater ? O_TRUNC | O_NOFOLLOW : O_EXCL
+                try OpenFile(picture, flags: O_WRONLY | O_CREAT | way).write(code.png(), at: 0)
                 return nil
             } catch {
                 return error

@@ -13,7 +13,8 @@ struct MeasureTableTests {
             Self.table.names == [
                 "cold", "middle", "upload", "transfers", "rclone", "official", "hydrated", "warm", "small",
                 "list",
-                "history", "sealed", "official-history", "phone", "described", "far", "contacts", "arrival", "attack",
+                "history", "sealed", "official-history", "phone", "described", "far", "contacts", "arrival",
+                "attack",
             ])
         for name in Self.table.names {
             #expect(name.utf8.allSatisfy { (0x61...0x7A).contains($0) || $0 == UInt8(ascii: "-") }, "\(name)")

@@ -66,7 +66,7 @@ final class PhoneScreen: Sendable {
         for line in isKnown ? Self.next(name) : Self.first { Terminal.note(line) }
         let hint = Task { [display] in
             do {
-                try await display.show(link)
+                try await display.show(link, isLater: !isFirst)
             } catch {
                 Log("phone").warning("link not shown: error=\(sentence(of: error))")
             }
