@@ -18,7 +18,8 @@ struct ProfileAccess: Sendable {
     init(_ invocation: Invocation) throws {
         let core = try CoreChoice(invocation)
         settings = CoreSettings(
-            profile: invocation[CommonOptions.profile], directory: try DirectoryAccess(invocation), core: core)
+            profile: invocation[CommonOptions.profile], directory: try DirectoryAccess(invocation), core: core
+        )
     }
 
     /// Like `use(daemon:opened:)`, for closures that need only the core.
