@@ -10,7 +10,6 @@ import Posix
 /// Used by one task at a time. Until `finish` returns, the file has no tag and is not valid.
 public final class CryptoFileWriter {
     private let file: OpenFile
-    private let arguments: FileArguments
     private var box: StreamBox
     /// Twice the size of one write.
     private let buffer: UnsafeMutableRawBufferPointer
@@ -26,7 +25,6 @@ public final class CryptoFileWriter {
     /// - Throws: `.invalidKey` for arguments of wrong lengths.
     public init(file: OpenFile, arguments: FileArguments) throws(CryptographyError) {
         self.file = file
-        self.arguments = arguments
         box = try StreamBox(key: arguments.key, nonce: arguments.nonce)
         buffer = .allocate(byteCount: 2 * Self.portion, alignment: 4096)
     }
@@ -110,8 +108,4 @@ public final class CryptoFileWriter {
             try file.write(start, at: 0)
         }
     }
-
-    /// Reads the finished file back. Blocks.
-    /// - Throws: The errors of `CryptoFile.confirm`.
-    public func confirm() throws(CryptographyError) { try CryptoFile.confirm(file, arguments) }
 }

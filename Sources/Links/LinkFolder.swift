@@ -48,7 +48,7 @@ struct LinkFolder: Sendable {
             let writer = try CryptoFileWriter(file: file, arguments: arguments)
             try writer.append(bytes)
             try writer.finish()
-            try writer.confirm()
+            try CryptoFile.confirm(file, arguments)
             try file.synchronise()
             try folder.synchronise()
         } catch {

@@ -83,7 +83,7 @@ public struct ProfileFolders: Sendable {
             let writer = try CryptoFileWriter(file: file, arguments: arguments)
             try writer.append(bytes)
             try writer.finish()
-            try writer.confirm()
+            try CryptoFile.confirm(file, arguments)
             if durably {
                 try file.synchronise()
                 try files.synchronise()

@@ -52,6 +52,7 @@ final class ChunkStore: Sendable {
     static let threads = ThreadPool(name: "storing", threads: 2)
     /// Maximum number of losses of one file.
     private static let maxLosses = 8
+    private static let portion = 1 << 20
 
     /// Unique among the stores of one cache.
     let number: UInt64
@@ -226,7 +227,8 @@ final class ChunkStore: Sendable {
         let file = state.withLock { $0.isClosed || $0.chunks[chunk] == nil ? nil : $0.file }
         guard let file else { return false }
         try file.write(fetched.bytes, at: layout.range(of: chunk).lowerBound)
-        file.beginWritingBack()
+        // So that the final fsync is short. Not after each small chunk.
+        if fetched.bytes.count >= Self.portion { file.beginWritingBack() }
         tags.cover(chunk, with: fetched.bytes)
         if case .inMemory = change(chunk, to: .onDisk) { memory.drop(key(chunk)) }
         return true
