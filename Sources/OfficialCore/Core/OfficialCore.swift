@@ -233,7 +233,9 @@ public final class OfficialCore: ChatCore {
         case .disconnected(let reason):
             early.noteLoss()
             guard connection.setConnected(false) else { return }
-            log.notice("connection to the core lost: reason=\(reason)")
+            // A phone is away most of the time.
+            let line = "connection to the core lost: reason=\(reason)"
+            if settings.phone == nil { log.notice(line) } else { log.information(line) }
             index.events.tell(.coreUnreachable(reason))
         case .connected:
             guard await isFormerCore() else { return early.drop() }
