@@ -98,17 +98,23 @@ struct EventDecodingTests {
         #expect(
             try Self.kind("sndStandaloneFileComplete", Self.sent)
                 == .sndStandaloneFileComplete(FileID(6), links: []))
-        for (type, words, kind) in [
-            ("sndFileError", "", FileProblem.Kind.other),
-            ("sndFileError", #","errorMessage":"no QUOTA""#, .relayFull),
-            ("sndFileError", #","errorMessage":"No space left on device""#, .noSpace),
+        let notSent = "The SimpleX core could not send this file."
+        for (words, kind, sentence) in [
+            ("", FileProblem.Kind.other, notSent),
+            (#","errorMessage":"no QUOTA""#, .relayFull, notSent),
+            (
+                #","errorMessage":"No space left on device""#, .noSpace,
+                "SimpleX has no space left to store this file."
+            ),
         ] {
-            guard case .sndFileError(FileID(6), nil, let problem) = try Self.kind(type, Self.sent + words)
+            guard
+                case .sndFileError(FileID(6), nil, let problem) = try Self.kind(
+                    "sndFileError", Self.sent + words)
             else {
                 Issue.record("another event")
                 continue
             }
-            #expect(problem.kind == kind && problem.sentence == "The SimpleX core could not send this file.")
+            #expect(problem.kind == kind && problem.sentence == sentence)
         }
         guard
             case .sndFileWarning(FileID(6), item, _) = try Self.kind(
