@@ -55,18 +55,18 @@ struct ReadErrnoTests {
     @Test("a full disk fails with ENOSPC")
     func noRoomForAFile() async throws {
         let folder = try TemporaryFolder()
-        let disk = try await SmallDisk(at: try folder.makeFolder("cache"), size: "8m,nr_inodes=100")
+        let disk = try await SmallDisk(at: try folder.makeFolder("data"), size: "64m,nr_inodes=400")
         // Without root there is no disk of its own, and no limit on the number of files.
         guard !disk.isLimit else { return }
         let mounts = try await TwoMounts.start(in: folder, encrypted: false)
         let bytes = TwoMounts.bytes(600_000)
         try await mounts.send(bytes, as: "film.bin")
         let filled = try await Shell.script(
-            "i=0; while true > \"filler$i\"; do i=$((i + 1)); done", folder: folder.path("cache"))
+            "i=0; while true > \"filler$i\"; do i=$((i + 1)); done", folder: folder.path("data"))
         #expect(filled.errors.contains("No space left"), "\(filled.errors)")
         let answer = try Self.reading(mounts.path("bob/alice/film.bin"))
         #expect(answer.code == ENOSPC && answer.says.contains("disk"), "\(answer)")
-        let freed = try await Shell.script("rm filler*", folder: folder.path("cache"))
+        let freed = try await Shell.script("rm filler*", folder: folder.path("data"))
         #expect(freed.succeeded, "\(freed.errors)")
         try await wait(until: "it can be read") { (try? mounts.read("bob/alice/film.bin")) == bytes }
         for name in ["alice", "bob"] { #expect(try await mounts.leave(name) == .code(0)) }
