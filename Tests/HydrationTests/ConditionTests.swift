@@ -7,7 +7,7 @@ import Testing
 
 @testable import Hydration
 
-@Suite("Conditions for users", .timeLimit(.minutes(1)))
+@Suite("Conditions for users", .timeLimit(.minutes(10)))
 struct ConditionTests {
     private static let size: UInt64 = 65_536 * 40
 

@@ -22,7 +22,10 @@ import XFTP
             (XFTPError(.timedOut, "late"), .timedOut),
         ] as [(XFTPError, FileProblem.Kind)])
     func failedChunkExplainsItsError(error: XFTPError, kind: FileProblem.Kind) async throws {
-        let stage = try Stage()
+        // The failure is still remembered on a busy machine.
+        var settings = HydrationSettings()
+        settings.failureMemory = .seconds(600)
+        let stage = try Stage(settings: settings)
         let source = MemorySource(size: Self.size)
         source.behaviour.withLock { $0.failures[3] = [error] }
         let file = stage.hydrator.open(stage.offer(source))
