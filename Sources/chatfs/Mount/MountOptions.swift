@@ -31,7 +31,8 @@ enum MountOptions {
             + "Default: no limit, and 64 MiB with --cache memory.")
     static let cacheMinimumFree = Option(
         "cache-min-free", named: "BYTES", .byteCount, default: HydrationSettings().minimumFree,
-        "Free space to leave on the disk of the cache; blocks that do not fit stay in memory for a short time."
+        "Free space to leave on the disks of the cache and the data; chunks that do not fit stay in memory for a "
+            + "short time."
     )
     static let noFinish = Option.flag(
         "no-finish",
