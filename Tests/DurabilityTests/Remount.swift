@@ -31,7 +31,8 @@ struct Remount {
                 let bytes = try OpenFile(chat + "/" + name, flags: O_RDONLY).readAll(limit: 1 << 20)
                 if bytes != ScriptedDay.content(of: name) { problems.append("\(name) has other bytes") }
             } catch {
-                problems.append("\(profile)'s \(name): \(error) Beside it: \(names(in: chat)).")
+                problems.append(
+                    "\(profile)'s \(name): \(error) Beside it: \(names(in: chat)). \(daemon.errors)")
             }
         }
         let ending = try await daemon.terminate()

@@ -92,6 +92,8 @@ import Testing
         #expect(try PrivateFolder.names(in: spool).count == 1)
         try bench.outbox.acknowledge(draft)
         #expect(try PrivateFolder.names(in: spool).isEmpty)
+        // Not as a failed disk: the kernel looks the name up again and finds the item.
+        #expect(fails(.gone) { _ = try bench.content(of: draft) })
     }
 
     @Test func sentFileIsReportedWithItsItem() async throws {

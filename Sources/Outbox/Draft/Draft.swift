@@ -391,9 +391,15 @@ public final class Draft: Sendable {
     }
 
     /// Returns the open spool file, or opens it for one operation.
+    /// - Throws: `gone` if the bytes were deleted, also meanwhile; errors of the disk.
     private func openFile() throws -> SealedFile {
         let (file, record) = current.withLock { ($0.file, $0.machine.record) }
-        return try file ?? context.spool.open(record.spool, key: record.key)
+        if let file { return file }
+        do {
+            return try context.spool.open(record.spool, key: record.key)
+        } catch {
+            throw current.withLock(\.bytesAreGone) ? OutboxError.gone : error
+        }
     }
 
     private func fileForWriting() throws(OutboxError) -> (SealedFile, size: UInt64) {
