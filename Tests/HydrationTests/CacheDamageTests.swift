@@ -14,7 +14,7 @@ import XFTP
 
     /// A file of ten chunks whose second never arrives, so that it stays incomplete.
     private static func stage() throws -> (Stage, MemorySource, HydratedFile) {
-        let stage = try Stage()
+        let stage = try Stage(settings: .readingFromDisk)
         let source = MemorySource(size: 10 * chunk)
         withholdSecondChunk(of: source)
         return (stage, source, stage.hydrator.open(stage.offer(source)))
@@ -64,7 +64,7 @@ import XFTP
     }
 
     @Test func blocksSwappedBetweenFilesAreDetected() async throws {
-        let stage = try Stage()
+        let stage = try Stage(settings: .readingFromDisk)
         let ids: [Int64] = [1, 2]
         let sources = ids.map { MemorySource(size: 10 * Self.chunk, seed: UInt64($0)) }
         for source in sources { Self.withholdSecondChunk(of: source) }
@@ -110,7 +110,7 @@ import XFTP
     }
 
     @Test func shrinkingStoredFileIsDamage() async throws {
-        let stage = try Stage()
+        let stage = try Stage(settings: .readingFromDisk)
         let plain = Pattern.bytes(0..<300_000, seed: 5)
         let path = stage.folder.path("stored")
         let arguments = try stage.encrypted(plain, to: path)

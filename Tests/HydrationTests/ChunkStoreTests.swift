@@ -24,8 +24,10 @@ import Testing
             let staging = try OpenFile(folder.makeFolder("staging"), flags: O_RDONLY)
             store = try ChunkStore(
                 number: 1, #require(ChunkLayout(source.chunks)), source.arguments, form,
-                in: isInMemory ? .memory : .folder(staging), contentOffset: UInt64(source.header.count),
-                memory: ChunkMemory(limit: memory), usage: usage)
+                in: isInMemory ? .memory : .folder(staging),
+                content: UInt64(source.header.count)..<UInt64(source.header.count) + ChunkStoreTests.size,
+                memory: ChunkMemory(limit: memory), unread: ChunkMemory(limit: 2 * ChunkStoreTests.chunk),
+                usage: usage)
         }
 
         func fetch(_ chunk: Int) async throws -> any FetchedChunk { try await source.fetch(chunk) { _ in } }
@@ -95,6 +97,32 @@ import Testing
         store.erase()
         #expect(!store.holds(7) && parts.usage.total == 0)
         #expect(try store.file?.size() == 0)
+    }
+
+    /// Shown by chunks that the disk has lost.
+    @Test func awaitedChunksAreReadFromMemory() async throws {
+        let parts = try Parts(.stream)
+        let store = parts.store
+        for chunk in 2..<6 {
+            let fetched = try await parts.fetch(chunk)
+            store.hold(fetched, chunk)
+            #expect(try store.write(fetched, chunk, isAwaited: chunk > 2))
+        }
+        try store.file?.truncate(to: 0)
+        let start = UInt64(parts.source.header.count)
+        func content(of chunk: UInt64) -> Range<UInt64> {
+            chunk * Self.chunk - start..<(chunk + 1) * Self.chunk - start
+        }
+        // Never awaited, and evicted.
+        #expect(throws: DamagedChunks.self) { _ = try parts.read(content(of: 2)) }
+        #expect(throws: DamagedChunks.self) { _ = try parts.read(content(of: 3)) }
+        let front = content(of: 4)
+        try parts.expectRead(front.lowerBound..<front.upperBound - 1)
+        try parts.expectRead(front)
+        #expect(throws: DamagedChunks.self, "the reader has passed it") { _ = try parts.read(front) }
+        try parts.expectRead(content(of: 5).lowerBound..<content(of: 5).upperBound - 1)
+        store.forgetUnread()
+        #expect(throws: DamagedChunks.self) { _ = try parts.read(content(of: 5)) }
     }
 
     @Test func evictedChunksAreReleased() async throws {

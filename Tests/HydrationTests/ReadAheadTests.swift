@@ -24,6 +24,15 @@ import Testing
         #expect(windows(run(from: 50 << 20, pieces: 65)) == [8])
     }
 
+    @Test func sequentialReadersAwaitLaterChunks() {
+        var readAhead = ReadAhead()
+        readAhead.note(50 << 20..<51 << 20, chunk: chunk(at:))
+        #expect(!readAhead.hasReader(before: 13, chunk: chunk(at:)), "one read is no sequence")
+        readAhead.note(51 << 20..<53 << 20, chunk: chunk(at:))
+        #expect(!readAhead.hasReader(before: 12, chunk: chunk(at:)))
+        #expect(readAhead.hasReader(before: 13, chunk: chunk(at:)))
+    }
+
     @Test func reorderedReadsAreSequential() {
         var reads = run(from: 0, pieces: 72)
         for index in stride(from: 0, to: 70, by: 3) { reads.swapAt(index, index + 2) }

@@ -64,3 +64,12 @@ struct Stage {
                 id: FileID(id), name: "file", size: size, status: status, transport: .xftp, source: source))
     }
 }
+
+extension HydrationSettings {
+    /// Without memory for sequential readers, so that damage on the disk meets their reads.
+    static var readingFromDisk: HydrationSettings {
+        var settings = HydrationSettings()
+        settings.unreadMemory = 0
+        return settings
+    }
+}

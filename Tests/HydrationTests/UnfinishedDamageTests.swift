@@ -16,7 +16,7 @@ import Testing
     private static func stage(
         keepsStream: Bool, last: Int = 10
     ) async throws -> (Stage, MemorySource, HydratedFile, Gate) {
-        let stage = try Stage()
+        let stage = try Stage(settings: .readingFromDisk)
         stage.core.state.withLock { $0.keepsStreams = keepsStream }
         let source = MemorySource(size: size, chunkSize: UInt32(chunk))
         let gate = Gate()

@@ -12,6 +12,7 @@ struct CacheFolder: Sendable {
     private let limit: UInt64?
     private let minimumFree: UInt64
     private let memory: ChunkMemory
+    private let unread: ChunkMemory
     private let lastStore = Lock<UInt64>(0)
     let usage = CacheUsage()
 
@@ -23,6 +24,7 @@ struct CacheFolder: Sendable {
         minimumFree = settings.minimumFree
         memory = ChunkMemory(
             limit: mode == .memory ? settings.cacheLimit ?? settings.spareMemory : settings.spareMemory)
+        unread = ChunkMemory(limit: settings.unreadMemory)
         do throws(SystemError) {
             try folder.empty()
         } catch {
@@ -36,10 +38,10 @@ struct CacheFolder: Sendable {
     /// Creates the store of one file's chunks. Blocks on disk I/O.
     /// - Parameters:
     ///   - staging: The core's staging folder.
-    ///   - contentOffset: Expected position of the content in the stream, in bytes.
+    ///   - content: Expected place of the content in the stream, in bytes.
     func makeStore(
         _ layout: ChunkLayout, _ arguments: FileArguments, _ form: ChunkStore.Form, staging: String,
-        contentOffset: UInt64
+        content: Range<UInt64>
     ) throws -> ChunkStore {
         let number = lastStore.withLock { last in
             last += 1
@@ -50,8 +52,8 @@ struct CacheFolder: Sendable {
             ? .folder(try OpenFile(staging, flags: O_RDONLY | chatfs_o_directory))
             : usesDisk ? .file(try makeFile()) : .memory
         return try ChunkStore(
-            number: number, layout, arguments, form, in: place, contentOffset: contentOffset, memory: memory,
-            usage: usage)
+            number: number, layout, arguments, form, in: place, content: content, memory: memory,
+            unread: unread, usage: usage)
     }
 
     /// Creates an empty unlinked file.

@@ -47,6 +47,8 @@ final class ChunkMemory: Sendable {
         return gone
     }
 
+    func fits(_ chunk: any FetchedChunk) -> Bool { UInt64(chunk.bytes.count) <= limit }
+
     func holds(_ key: Key) -> Bool { state.withLock { $0.chunks[key] != nil } }
 
     /// The chunk, for a use; nil if it was evicted.

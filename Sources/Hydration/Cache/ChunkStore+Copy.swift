@@ -18,6 +18,8 @@ extension ChunkStore {
     /// - Throws: `DamagedChunks` for chunks that the disk lost; `XFTPError.damaged` for a stream that its
     ///   sender did not encrypt.
     func makeCopy(at path: String, content: Range<UInt64>) throws -> Copy? {
+        // The disk is verified, not the memory.
+        forgetUnread()
         guard let folder, form.isKept else {
             try verify()
             return nil

@@ -31,6 +31,7 @@ final class ChunkStore: Sendable {
         case arrived(any FetchedChunk)
         /// In `ChunkMemory`, until evicted.
         case inMemory
+        /// Also in `unread`, until a reader has passed it or it is evicted.
         case onDisk
 
         var isOnDisk: Bool { if case .onDisk = self { true } else { false } }
@@ -53,6 +54,7 @@ final class ChunkStore: Sendable {
     /// Maximum number of losses of one file.
     private static let maxLosses = 8
     private static let portion = 1 << 20
+    private static let piece = 256 << 10
 
     /// Unique among the stores of one cache.
     let number: UInt64
@@ -61,25 +63,32 @@ final class ChunkStore: Sendable {
     let arguments: FileArguments
     let folder: OpenFile?
     let tags: BlockTags
+    private let contentEnd: UInt64
     private let box: StreamBox
     private let memory: ChunkMemory
+    private let unread: ChunkMemory
     private let usage: CacheUsage
     let state: Lock<State>
 
-    /// - Parameter contentOffset: Expected position of the content in the stream, in bytes.
+    /// - Parameters:
+    ///   - content: Expected place of the content in the stream, in bytes.
+    ///   - memory: Chunks without space on the disk.
+    ///   - unread: Chunks on the disk that a reader will request next.
     /// - Throws: `CryptographyError` `.invalidKey`; disk errors.
     init(
         number: UInt64, _ layout: ChunkLayout, _ arguments: FileArguments, _ form: Form, in place: Place,
-        contentOffset: UInt64, memory: ChunkMemory, usage: CacheUsage
+        content: Range<UInt64>, memory: ChunkMemory, unread: ChunkMemory, usage: CacheUsage
     ) throws {
         self.number = number
         self.layout = layout
         self.arguments = arguments
         self.form = form
         self.memory = memory
+        self.unread = unread
         self.usage = usage
         box = try StreamBox(key: arguments.key, nonce: arguments.nonce)
-        tags = BlockTags(sections: Array(layout.offsets.dropLast()), contentOffset: contentOffset)
+        contentEnd = content.upperBound
+        tags = BlockTags(sections: Array(layout.offsets.dropLast()), contentOffset: content.lowerBound)
         switch place {
         case .folder(let folder):
             self.folder = folder
@@ -90,8 +99,13 @@ final class ChunkStore: Sendable {
     }
 
     deinit {
-        memory.drop(store: number)
+        dropFromMemory()
         usage.give(bytesOnDisk)
+    }
+
+    private func dropFromMemory() {
+        memory.drop(store: number)
+        forgetUnread()
     }
 
     static func makeFile(in folder: OpenFile) throws(SystemError) -> OpenFile {
@@ -139,6 +153,9 @@ final class ChunkStore: Sendable {
             let target = UnsafeMutableRawBufferPointer(rebasing: buffer[start..<start + part.count])
             if let fetched = fetched(chunk) {
                 decrypt(fetched, chunk, from: part.lowerBound, into: target)
+                if part.upperBound >= min(layout.range(of: chunk).upperBound, contentEnd) {
+                    unread.drop(key(chunk))
+                }
                 continue
             }
             guard let file = state.withLock({ $0.chunks[chunk]?.isOnDisk == true ? $0.file : nil }) else {
@@ -197,7 +214,8 @@ final class ChunkStore: Sendable {
         switch state.withLock({ $0.chunks[chunk] }) {
         case .arrived(let fetched): fetched
         case .inMemory: memory.use(key(chunk))
-        case .onDisk, nil: nil
+        case .onDisk: unread.use(key(chunk))
+        case nil: nil
         }
     }
 
@@ -223,13 +241,27 @@ final class ChunkStore: Sendable {
     }
 
     /// Writes a held chunk to the disk. Returns false if it is no longer wanted.
-    func write(_ fetched: any FetchedChunk, _ chunk: Int) throws(SystemError) -> Bool {
+    /// - Parameter isAwaited: If true, a sequential reader has yet to read it.
+    func write(
+        _ fetched: any FetchedChunk, _ chunk: Int, isAwaited: Bool = false
+    ) throws(SystemError) -> Bool {
         let file = state.withLock { $0.isClosed || $0.chunks[chunk] == nil ? nil : $0.file }
         guard let file else { return false }
-        try file.write(fetched.bytes, at: layout.range(of: chunk).lowerBound)
+        let start = layout.range(of: chunk).lowerBound
+        var tagging = BlockTagging(tags, section: chunk)
+        var written = 0
+        while written < fetched.bytes.count {
+            // Tagged first: the copy then finds the bytes in the processor's cache.
+            let piece = UnsafeRawBufferPointer(rebasing: fetched.bytes.dropFirst(written).prefix(Self.piece))
+            tagging.add(piece)
+            try file.write(piece, at: start + UInt64(written))
+            written += piece.count
+        }
         // So that the final fsync is short. Not after each small chunk.
-        if fetched.bytes.count >= Self.portion { file.beginWritingBack() }
-        tags.cover(chunk, with: fetched.bytes)
+        if written >= Self.portion { file.beginWritingBack() }
+        tagging.finish()
+        // Reading it back would cost a copy and another pass over its tags.
+        if isAwaited, unread.fits(fetched) { _ = unread.keep(key(chunk), fetched) }
         if case .inMemory = change(chunk, to: .onDisk) { memory.drop(key(chunk)) }
         return true
     }
@@ -241,8 +273,14 @@ final class ChunkStore: Sendable {
         return gone
     }
 
+    /// Frees the memory for readers. They read from the disk from then on.
+    func forgetUnread() { unread.drop(store: number) }
+
     /// Drops a chunk that is no longer here.
-    func forget(_ chunk: Int) { change(chunk, to: nil) }
+    func forget(_ chunk: Int) {
+        change(chunk, to: nil)
+        unread.drop(key(chunk))
+    }
 
     /// Drops chunks that the disk lost.
     /// - Throws: `cache` after too many losses.
@@ -264,13 +302,14 @@ final class ChunkStore: Sendable {
             usage.give(counted(state))
             state.isClosed = true
         }
+        forgetUnread()
     }
 
     /// Frees the disk space at once, even if the store is still used.
     func erase() {
         handOver()
         for chunk in 0..<layout.count { forget(chunk) }
-        memory.drop(store: number)
+        dropFromMemory()
         try? file?.truncate(to: 0)
     }
 }

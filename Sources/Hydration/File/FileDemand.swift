@@ -37,6 +37,11 @@ struct FileDemand: Sendable {
             && readAhead.total > chunks.layout.size(of: 0)
     }
 
+    /// Returns true if a sequential reader has yet to read this chunk.
+    func awaits(_ chunk: Int, of chunks: ChunkMap) -> Bool {
+        readAhead.hasReader(before: chunk, chunk: chunks.chunk(at:))
+    }
+
     func fetchRequests(
         for chunks: ChunkMap, settings: HydrationSettings, now: Duration
     ) -> FetchRequests {

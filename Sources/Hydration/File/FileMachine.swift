@@ -104,6 +104,11 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
         return effects + answerReaders()
     }
 
+    /// Returns true if a sequential reader has yet to read this chunk.
+    func awaits(_ chunk: Int) -> Bool {
+        if case .chunks(_, let chunks) = phase { demand.awaits(chunk, of: chunks) } else { false }
+    }
+
     /// Removes a reader that gave up. Other readers and running fetches continue.
     mutating func leave(_ id: WaitingReaders.ID) { demand.waiting.remove(id) }
 

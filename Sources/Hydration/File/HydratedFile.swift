@@ -95,7 +95,11 @@ public final class HydratedFile: Sendable {
     /// Closes the handle. After the last one, read-ahead stops and silent fetches are cancelled unless the
     /// file is retained.
     public func close() {
-        file.whole?.forgetNext()
+        switch file.withMachine(\.phase.content) {
+        case .whole(let whole)?: whole.forgetNext()
+        case .chunks(let download)?: download.store.forgetUnread()
+        case nil: break
+        }
         file.step { machine, now in machine.close(now: now) }
         file.context.registry.closeUnused()
     }

@@ -70,6 +70,12 @@ struct ReadAhead: Sendable {
 
     mutating func forget() { streams = [] }
 
+    /// Returns true if a sequential reader has yet to read this chunk.
+    /// - Parameter chunk: Maps a content position to its chunk.
+    func hasReader(before number: Int, chunk: (UInt64) -> Int) -> Bool {
+        streams.contains { $0.run > 0 && chunk($0.next) <= number }
+    }
+
     /// Windows by last use, latest first, each with at most `limit` chunks.
     func windows(limit: Int) -> [Window] {
         if streams.isEmpty { return [] }

@@ -132,13 +132,13 @@ struct FilePreparation: Sendable {
         _ claim: ClaimedFile, _ source: any ChunkSource, _ layout: ChunkLayout
     ) async throws -> Download {
         // Official writers use the same minimal header.
-        let header = FileHeader.encode(name: described.name, contentSize: described.size)
+        let start = UInt64(FileHeader.encode(name: described.name, contentSize: described.size).count)
         let form: ChunkStore.Form =
             claim.isReceivedByCore ? .none : claim.keepsStream ? .stream : .content
         let store = try await onPool {
             try context.cache.makeStore(
                 layout, source.arguments, form, staging: context.core.stagingFolder,
-                contentOffset: UInt64(header.count))
+                content: start..<start + described.size)
         }
         return Download(source: source, store: store, remains: claim.remains)
     }

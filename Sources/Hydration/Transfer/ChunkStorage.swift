@@ -40,7 +40,10 @@ struct ChunkStorage: Sendable {
             && context.reserveCapacity(UInt64(fetched.bytes.count), on: disk, for: file)
         guard hasCapacity || store.form.isKept && isWanted else { return false }
         do {
-            if try store.write(fetched, chunk) { file.step { $0.stored(download, chunk, now: $1) } }
+            let isAwaited = file.withMachine { $0.awaits(chunk) }
+            if try store.write(fetched, chunk, isAwaited: isAwaited) {
+                file.step { $0.stored(download, chunk, now: $1) }
+            }
             return true
         } catch {
             if store.form.isKept {
