@@ -64,10 +64,10 @@ import Testing
             Self.file(1, .rcvError(FileProblem(.expired, "Gone."))).item, of: FileID(1), now: Self.start)
         order.note(nil, of: FileID(2), now: Self.start)
         let moving = Self.file(3, .rcvTransfer(received: 1, total: 2)).item
-        let late = Self.start + SavingOrder.patience
+        let late = Self.start + SavingOrder.timeout
         order.note(moving, of: FileID(3), now: late)
         #expect(order.awaited == [FileID(3)], "it has progressed")
-        order.note(moving, of: FileID(3), now: late + SavingOrder.patience)
+        order.note(moving, of: FileID(3), now: late + SavingOrder.timeout)
         #expect(order.absent.map(\.reason).contains("Gone.") && order.absent.count == 3)
         #expect(Self.steps(&order) == [.end])
     }

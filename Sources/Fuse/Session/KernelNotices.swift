@@ -30,7 +30,7 @@ final class KernelNotices: Sendable {
     private static let log = Log("fuse")
 
     /// Delay after which a notice counts as waiting; others take microseconds.
-    private static let patience = Duration.milliseconds(20)
+    private static let retryDelay = Duration.milliseconds(20)
     /// Interval of the checks that end the standby process.
     private static let standby = Duration.seconds(1)
 
@@ -88,7 +88,7 @@ final class KernelNotices: Sendable {
             if process == nil, now.isSending, now.sent == before { process = await standBy() }
             before = now.isSending ? now.sent : nil
             // Never cancelled.
-            try? await Task.sleep(for: process == nil ? Self.patience : Self.standby)
+            try? await Task.sleep(for: process == nil ? Self.retryDelay : Self.standby)
         }
         guard let process else { return }
         // Must precede closing its pipe, which tells the process that the daemon has ended.

@@ -9,21 +9,21 @@ final class ClientRequest: Sendable {
     let sink: any BodySink
     let deadline: Deadline
     /// The maximum time without progress, if that replaces the deadline.
-    let patience: Duration
+    let timeout: Duration
     private let state = Lock<(waiter: CheckedContinuation<Outcome, Never>?, isCancelled: Bool)>((nil, false))
 
     init(body: any BodySource, sink: any BodySink, deadline: Deadline) {
         self.body = body
         self.sink = sink
         self.deadline = deadline
-        patience = .zero
+        timeout = .zero
     }
 
-    init(body: any BodySource, sink: any BodySink, patience: Duration) {
+    init(body: any BodySource, sink: any BodySink, timeout: Duration) {
         self.body = body
         self.sink = sink
-        self.patience = patience
-        deadline = Deadline(after: patience)
+        self.timeout = timeout
+        deadline = Deadline(after: timeout)
     }
 
     func begin(_ continuation: CheckedContinuation<Outcome, Never>) {

@@ -23,14 +23,14 @@ public final class DrainingClient: Sendable {
 
     /// Sends one POST and passes the body of the answer to `sink`; returns when the answer is complete. `sink` is not
     /// used after the return or throw. The body may be, because its announced length must be sent.
-    /// - Parameter patience: The maximum time without progress of the request or the answer.
+    /// - Parameter timeout: The maximum time without progress of the request or the answer.
     /// - Throws: `.closed`, also if the peer gave up the request; `.timeout`, `.cancelled`, `.protocolViolation`; an
     ///   error of the sink as the cause of `.body`, unless it is a `NetworkError`. An error of the body ends the
     ///   connection. After `.timeout`, `.cancelled` and `.closed` the peer may have performed the request.
     public func send(
-        _ body: @escaping BodyMaker, to sink: any BodySink, patience: Duration
+        _ body: @escaping BodyMaker, to sink: any BodySink, timeout: Duration
     ) async throws(NetworkError) {
-        try await connection.perform(ClientRequest(body: LateBody(body), sink: sink, patience: patience))
+        try await connection.perform(ClientRequest(body: LateBody(body), sink: sink, timeout: timeout))
     }
 
     /// Closes the connection; pending requests fail with `.closed`.

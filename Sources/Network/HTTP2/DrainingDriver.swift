@@ -103,7 +103,7 @@ final class DrainingDriver: HTTP2SessionEvents {
             return
         }
         requests[stream] = Open(
-            request: request, end: Deadline(after: request.patience), unsent: request.body.length)
+            request: request, end: Deadline(after: request.timeout), unsent: request.body.length)
     }
 
     private func noteSent(_ session: HTTP2Session) {
@@ -111,7 +111,7 @@ final class DrainingDriver: HTTP2SessionEvents {
             let unsent = session.unsentBody(stream: stream)
             guard unsent != open.unsent else { continue }
             requests[stream]?.unsent = unsent
-            requests[stream]?.end = Deadline(after: open.request.patience)
+            requests[stream]?.end = Deadline(after: open.request.timeout)
         }
     }
 
@@ -142,7 +142,7 @@ final class DrainingDriver: HTTP2SessionEvents {
 
     func bodyArrived(stream: Int32, bytes: UnsafeRawBufferPointer) {
         guard let open = requests[stream] else { return }
-        requests[stream]?.end = Deadline(after: open.request.patience)
+        requests[stream]?.end = Deadline(after: open.request.timeout)
         do {
             try open.request.sink.receive(bytes)
         } catch {

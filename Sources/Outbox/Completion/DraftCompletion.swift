@@ -32,10 +32,10 @@ struct DraftCompletion: Hashable, Sendable {
     /// Time since the last close or rename.
     var silence = Duration.zero
     /// Maximum `silence` of a running program that may continue the draft.
-    var patience = Duration.seconds(900)
+    var silenceLimit = Duration.seconds(900)
 
     /// Maximum time from a signal to the process's exit; a process that still runs then continues.
-    static let signalPatience = Duration.seconds(5)
+    static let signalSilenceLimit = Duration.seconds(5)
 
     var verdict: Verdict {
         if isWanted { return .finished }
@@ -49,11 +49,11 @@ struct DraftCompletion: Hashable, Sendable {
             return .held(.refusedRename(writer.program.name))
         }
         if let writer = runningWriter {
-            return silence < patience
-                ? .waits(.running(writer.program.name), limit: patience - silence) : .finished
+            return silence < silenceLimit
+                ? .waits(.running(writer.program.name), limit: silenceLimit - silence) : .finished
         }
         if let writer = writers.first(where: { $0.handledSignal && $0.outcome == nil }) {
-            let left = Self.signalPatience - silence
+            let left = Self.signalSilenceLimit - silence
             return left > .zero ? .waits(.interrupted(writer.program.name), limit: left) : .finished
         }
         return .finished
@@ -62,8 +62,8 @@ struct DraftCompletion: Hashable, Sendable {
     /// A running program may still complete both files.
     private var stateVerdict: Verdict? {
         guard isStateFile || hasStateFile || localFile != nil else { return nil }
-        if let writer = runningWriter, silence < patience {
-            return .waits(.running(writer.program.name), limit: patience - silence)
+        if let writer = runningWriter, silence < silenceLimit {
+            return .waits(.running(writer.program.name), limit: silenceLimit - silence)
         }
         if isStateFile { return .held(.stateFile) }
         return .held(hasStateFile ? .besideStateFile : localFile ?? .besideStateFile)

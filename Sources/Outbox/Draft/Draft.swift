@@ -519,7 +519,7 @@ extension Draft {
         let (acts, record, since) = current.withLock { ($0.acts, $0.machine.record, $0.quietSince) }
         return DraftCompletion(
             writers: acts.evidence, earlierHold: record.hold, isWanted: record.isWanted,
-            silence: context.quietTime.now - since, patience: context.quietTime.patience)
+            silence: context.quietTime.now - since, silenceLimit: context.quietTime.silenceLimit)
     }
 
     /// Passes the end of a quiet time to the machine. Blocks.

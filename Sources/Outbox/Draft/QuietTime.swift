@@ -44,7 +44,7 @@ final class QuietTime: Sendable {
 
     /// Silence after which a draft of a resuming program counts as finished: 900 quiet times, by default 15
     /// minutes.
-    var patience: Duration { length * 900 }
+    var silenceLimit: Duration { length * 900 }
 
     /// Starts or restarts the quiet time of a draft.
     func begin(_ draft: Draft, _ period: Int) {

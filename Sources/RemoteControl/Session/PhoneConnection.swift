@@ -13,7 +13,7 @@ public final class PhoneConnection: Sendable {
     private let receiving: Lock<ReceivingChain>
 
     /// The maximum time without progress of a request: the phone gives it up after 60 silent seconds.
-    private static let patience = Duration.seconds(65)
+    private static let timeout = Duration.seconds(65)
 
     init(_ client: DrainingClient, _ opened: OpenedSession) {
         self.client = client
@@ -48,7 +48,7 @@ public final class PhoneConnection: Sendable {
                     try sealer.withLock { sealer throws(RemoteControlError) in
                         try sealer.seal(json, attachment: attachment)
                     }
-                }, to: answer, patience: Self.patience)
+                }, to: answer, timeout: Self.timeout)
             return try answer.finish()
         } catch {
             let reason = Self.reason(error)

@@ -37,7 +37,7 @@ struct SavingOrder {
 
     static let maxReceiving = 4
     /// Maximum time without progress of a file that the phone receives.
-    static let patience = Duration.seconds(180)
+    static let timeout = Duration.seconds(180)
 
     /// The next one last.
     private var offered: [SavedFile] = []
@@ -97,7 +97,7 @@ struct SavingOrder {
 
     mutating func next(now: ContinuousClock.Instant) -> Step {
         if receiving.count < Self.maxReceiving, let file = offered.popLast(), let id = file.id {
-            receiving[id] = Receiving(file: file, status: nil, end: now + Self.patience)
+            receiving[id] = Receiving(file: file, status: nil, end: now + Self.timeout)
             return .receive(file)
         }
         if !received.isEmpty { return .write(received.removeFirst()) }
@@ -124,7 +124,7 @@ struct SavingOrder {
         default: break
         }
         if awaited.status != status {
-            (awaited.status, awaited.end) = (status, now + Self.patience)
+            (awaited.status, awaited.end) = (status, now + Self.timeout)
             receiving[id] = awaited
         } else if awaited.end <= now {
             refuse(id, "The phone has not received it yet, and continues by itself; run this again later.")
