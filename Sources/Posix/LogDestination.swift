@@ -21,7 +21,9 @@ public enum LogDestination: Sendable {
         return .file(try LogFile(path))
     }
 
+    /// Escapes control characters and marks of text direction.
     func write(_ line: String, subject: String, level: LogLevel) {
+        let (line, subject) = (Self.escaped(line), Self.escaped(subject))
         switch self {
         case .standardError(let prefixed):
             let start = prefixed ? "<\(level.rawValue)>" : "chatfs \(subject): "
@@ -32,6 +34,16 @@ public enum LogDestination: Sendable {
         case .file(let file):
             file.append("\(LogFile.time()) \(level) \(subject): \(line)\n")
         }
+    }
+
+    private static func escaped(_ text: String) -> String {
+        guard text.unicodeScalars.contains(where: isControl) else { return text }
+        return text.unicodeScalars.map { isControl($0) ? QuotedText.escape($0) : String($0) }.joined()
+    }
+
+    /// In a terminal, such a character changes more than its own place.
+    private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
+        scalar.properties.generalCategory == .control || scalar.properties.isBidiControl
     }
 }
 
@@ -60,11 +72,10 @@ public final class JournalSocket: Sendable {
         guard connected == 0 else { return nil }
     }
 
+    /// - Parameter line: Without line breaks, which would start other fields.
     func send(_ line: String, subject: String, level: LogLevel) {
-        // A line break would start another field.
-        let text = line.replacing("\n", with: " ")
         let fields = [
-            "MESSAGE=\(subject): \(text)", "PRIORITY=\(level.rawValue)", "SYSLOG_IDENTIFIER=chatfs",
+            "MESSAGE=\(subject): \(line)", "PRIORITY=\(level.rawValue)", "SYSLOG_IDENTIFIER=chatfs",
             "CHATFS_SUBJECT=\(subject)",
         ]
         let bytes = Array((fields.joined(separator: "\n") + "\n").utf8)

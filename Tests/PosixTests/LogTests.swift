@@ -64,7 +64,7 @@ struct LogTests {
         destination.write("one\nPRIORITY=0\nMESSAGE=two", subject: "relay", level: .debug)
         let lines = try #require(received(socket)).split(separator: "\n")
         #expect(lines.count == 4)
-        #expect(lines.first == "MESSAGE=relay: one PRIORITY=0 MESSAGE=two")
+        #expect(lines.first == #"MESSAGE=relay: one\u000aPRIORITY=0\u000aMESSAGE=two"#)
         #expect(lines.filter { $0.hasPrefix("PRIORITY=") } == ["PRIORITY=7"])
     }
 
@@ -97,6 +97,14 @@ struct LogTests {
         #expect(lines[0].wholeMatch(of: /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ notice mount: begins/) != nil)
         #expect(lines[1].hasSuffix(" error relay: again"))
         #expect(try OpenFile(path, flags: O_RDONLY).status().st_mode & 0o777 == 0o600)
+    }
+
+    @Test("control characters and marks of direction are escaped")
+    func escapes() throws {
+        let destination = LogDestination.file(try LogFile(folder.path("log")))
+        destination.write("a\u{1B}[2Jb\u{9B}c\u{202E}d\ne é", subject: "m\r", level: .notice)
+        let text = String(decoding: try folder.read("log"), as: UTF8.self)
+        #expect(text.hasSuffix(#" notice m\u000d: a\u001b[2Jb\u009bc\u202ed\u000ae é"# + "\n"))
     }
 
     @Test("a full file replaces the previous one")
