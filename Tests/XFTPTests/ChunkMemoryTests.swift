@@ -1,3 +1,4 @@
+import Glibc
 import Posix
 import TestSupport
 import Testing
@@ -33,6 +34,27 @@ struct ChunkMemoryTests {
         for start in stride(from: 0, to: 4 << 20, by: 8192) {
             #expect(buffer.storage[start] == UInt8(start >> 13 & 255) && buffer.storage[start + 1] == 0)
         }
+    }
+
+    /// The length of pages in memory.
+    private func resident(_ buffer: ChunkBuffer) -> Int {
+        var pages = [UInt8](repeating: 0, count: buffer.capacity / Int(getpagesize()))
+        guard mincore(buffer.storage.baseAddress, buffer.capacity, &pages) == 0 else { return 0 }
+        return pages.count { $0 & 1 == 1 } * Int(getpagesize())
+    }
+
+    @Test("buffers for silent relays take little memory")
+    func silentRelays() async throws {
+        var buffers = (0..<64).map { _ in ChunkBuffer(capacity: 4 << 20) }
+        for buffer in buffers { buffer.populate(4 << 20) }
+        for _ in 0..<64 { await ThreadPool.shared.run {} }
+        #expect(buffers.reduce(0) { $0 + resident($1) } <= 24 << 20)
+        // The first bytes and the end of a buffer make way for others.
+        for buffer in buffers { buffer.count = 1 }
+        buffers = []
+        let next = ChunkBuffer(capacity: 4 << 20)
+        next.populate(4 << 20)
+        try await wait(until: "it has its pages") { resident(next) == 4 << 20 }
     }
 
     @Test("the pool limits buffers, and cancelled waits take none")

@@ -7,8 +7,10 @@ public final class ChunkBuffer: @unchecked Sendable {
     // Safe: the memory has one owner at a time; base and capacity never change.
     private let memory: UnsafeMutableRawBufferPointer
     private var isPopulated = false
+    /// Counted in `Self.unfilled`.
+    private var isUnfilled = false
     /// The number of filled bytes.
-    public var count = 0
+    public var count = 0 { didSet { if isUnfilled, count > 0 { endUnfilled() } } }
 
     /// - Parameter capacity: The capacity in bytes, usually `FileDescription.largestChunk`; 4 MiB for official files.
     public init(capacity: Int) {
@@ -17,7 +19,10 @@ public final class ChunkBuffer: @unchecked Sendable {
         memory = Self.map(max(capacity, 1))
     }
 
-    deinit { munmap(memory.baseAddress, memory.count) }
+    deinit {
+        if isUnfilled { endUnfilled() }
+        munmap(memory.baseAddress, memory.count)
+    }
 
     private static let hugePage = 2 << 20
 
@@ -38,16 +43,34 @@ public final class ChunkBuffer: @unchecked Sendable {
     }
 
     /// Maps the pages of the first `count` bytes on a pool thread, while the owner waits for a relay. The kernel clears
-    /// each page, which takes milliseconds where the machine's memory is virtual. Only the first call has an effect.
+    /// each page, which takes milliseconds where the machine's memory is virtual. Only the first call has an effect, and
+    /// none while `maxUnfilled` buffers wait for relays, which may be silent.
     func populate(_ count: Int) {
-        guard !isPopulated, count >= Self.hugePage else { return }
-        isPopulated = true
+        guard !isPopulated, count >= Self.hugePage, Self.beginUnfilled() else { return }
+        (isPopulated, isUnfilled) = (true, true)
         // Linux 5.14; an older kernel refuses it.
         ThreadPool.shared.submit { [self] in _ = madvise(memory.baseAddress, count, Self.populateWrite) }
     }
 
     /// MADV_POPULATE_WRITE.
     private static let populateWrite: Int32 = 23
+
+    /// The number of populated buffers without any bytes, of this process.
+    private static let unfilled = Lock(0, rank: .innermost)
+    private static let maxUnfilled = 5
+
+    private static func beginUnfilled() -> Bool {
+        unfilled.withLock { unfilled in
+            guard unfilled < maxUnfilled else { return false }
+            unfilled += 1
+            return true
+        }
+    }
+
+    private func endUnfilled() {
+        isUnfilled = false
+        Self.unfilled.withLock { $0 -= 1 }
+    }
 
     public var capacity: Int { memory.count }
     /// The filled bytes, valid for the life of the buffer.
