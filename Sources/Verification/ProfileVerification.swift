@@ -221,15 +221,14 @@ public struct ProfileVerification: Sendable {
     private func check(
         _ copies: [StoredCopy], _ result: inout Result, _ progress: (UInt64, UInt64) -> Void
     ) {
-        let total = copies.reduce(0) { $0 + ($1.size ?? 0) }
+        let total = copies.lazy.compactMap(\.size).saturatingSum
         for copy in copies {
-            let end = result.bytes + (copy.size ?? 0)
             var done = result.bytes
             let condition = copy.examine { count in
-                done += count
+                done.addSaturating(count)
                 progress(done, total)
             }
-            result.bytes = end
+            result.bytes.addSaturating(copy.size ?? 0)
             result.files += 1
             switch condition {
             case .whole: continue
@@ -265,7 +264,7 @@ public struct ProfileVerification: Sendable {
             do throws(CryptographyError) {
                 try draft.file.examine(in: spool) { _ in }
                 result.files += 1
-                result.bytes += draft.file.size
+                result.bytes.addSaturating(draft.file.size)
             } catch {
                 let kind: Finding.Kind
                 switch StoredCopy.condition(for: error) {
