@@ -132,15 +132,20 @@ extension Draft {
     }
 }
 
-/// Copies a folder as a crash would leave it.
+/// Copies a folder as a crash would leave it, also while it is in use: inner folders first, because a mark in the spool
+/// is removed after its row was written.
 func copyFolder(_ source: String, to target: String) throws {
     try check("make a folder") { mkdir(target, 0o700) }
     let folder = try OpenFile(source, flags: O_RDONLY)
-    for entry in try PrivateFolder.names(in: folder) {
-        let file = try OpenFile(entry, flags: O_RDONLY, in: folder)
-        if try file.status().st_mode & S_IFMT == S_IFDIR {
-            try copyFolder(source + "/" + entry, to: target + "/" + entry)
-        } else {
+    let entries = try PrivateFolder.names(in: folder).map { name in
+        (name, file: try OpenFile(name, flags: O_RDONLY, in: folder))
+    }
+    for isFolder in [true, false] {
+        for (entry, file) in entries where try (file.status().st_mode & S_IFMT == S_IFDIR) == isFolder {
+            if isFolder {
+                try copyFolder(source + "/" + entry, to: target + "/" + entry)
+                continue
+            }
             let copy = try OpenFile(target + "/" + entry, flags: O_WRONLY | O_CREAT | O_EXCL)
             try copy.write(try file.read(count: Int(try file.size()), at: 0), at: 0)
             let mode = try file.status().st_mode & 0o777
