@@ -151,6 +151,21 @@ import Testing
         }
     }
 
+    /// After a failed fsync another one succeeds without a write.
+    @Test func copyAfterAFailedFsyncIsWrittenAgain() async throws {
+        let parts = try Parts(.stream)
+        try await parts.write(parts.source.chunks.indices)
+        let file = try #require(parts.store.file)
+        // Its fsync fails.
+        let device = try OpenFile("/dev/null", flags: O_RDWR)
+        parts.store.state.withLock { $0.file = device }
+        #expect(throws: SystemError.self) { try parts.expectCopy(at: "copy") }
+        parts.store.state.withLock { $0.file = file }
+        try parts.expectCopy(at: "copy")
+        let copy = try OpenFile(parts.folder.path("copy"), flags: O_RDONLY)
+        #expect(try copy.status().st_ino != file.status().st_ino)
+    }
+
     @Test(arguments: [ChunkStore.Form.stream, .content, .none])
     func missingAndDamagedChunksAreNamed(form: ChunkStore.Form) async throws {
         let parts = try Parts(form)

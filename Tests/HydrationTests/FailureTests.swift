@@ -1,5 +1,6 @@
 import Base
 import ChatCore
+import Dispatch
 import Glibc
 import Posix
 import TestSupport
@@ -210,6 +211,61 @@ import XFTP
         try await wait(until: "it is kept") { stage.core.state.withLock { $0.completed[FileID(1)] != nil } }
         file.close()
         again.close()
+        await stage.hydrator.shutDown()
+    }
+
+    @Test func takenOverFileIsOpenedLater() async throws {
+        let stage = try Stage()
+        stage.core.state.withLock { $0.hidesCompleted = true }
+        let file = stage.hydrator.open(stage.offer(MemorySource(size: Self.size)))
+        _ = try await file.bytes(0..<Self.size)
+        try await wait(until: "the copy cannot be opened") {
+            stage.hydrator.condition(of: FileID(1)).problem != nil
+        }
+        let kept = try #require(stage.core.state.withLock { $0.completed[FileID(1)] })
+        let item = stage.item(1, size: Self.size, status: .rcvComplete, source: kept)
+        stage.hydrator.update(item)
+        let again = stage.hydrator.open(item)
+        try await wait(until: "the core's copy is open") {
+            stage.machine(of: FileID(1))?.phase.name == .whole
+        }
+        #expect(try await again.bytes(0..<Self.size) == Pattern.bytes(0..<Self.size, seed: 1))
+        await stage.hydrator.shutDown()
+    }
+
+    /// Copies of large files take minutes on a slow disk, and storing waits for none.
+    @Test func copyIsMadeBesideStoring() async throws {
+        let stage = try Stage()
+        stage.core.state.withLock { $0.completionFails = [ChatError(.storage, "The store is busy.")] }
+        let item = stage.offer(MemorySource(size: Self.size))
+        let file = stage.hydrator.open(item)
+        _ = try await file.bytes(0..<Self.size)
+        try await wait(until: "keeping failed") { stage.hydrator.condition(of: FileID(1)).problem != nil }
+        let end = DispatchSemaphore(value: 0)
+        for _ in 0..<2 { ChunkStore.threads.submit { end.wait() } }
+        _ = stage.hydrator.open(item)
+        try await wait(until: "it is kept") { stage.core.state.withLock { $0.completed[FileID(1)] != nil } }
+        for _ in 0..<2 { end.signal() }
+        await stage.hydrator.shutDown()
+    }
+
+    @Test func newClaimWaitsForTheEndOfTheOld() async throws {
+        let stage = try Stage()
+        let gate = Gate()
+        stage.core.state.withLock { ($0.refusesSecondClaims, $0.abandonGate) = (true, gate) }
+        let item = stage.offer(MemorySource(size: Self.size))
+        let first = stage.hydrator.open(item)
+        _ = try await first.bytes(0..<10)
+        first.close()
+        try await wait(until: "it may go") { stage.hydrator.dehydrate(FileID(1)) }
+        try await wait(until: "the claim is given up") { gate.waiting > 0 }
+        let second = stage.hydrator.open(item)
+        async let bytes = second.bytes(0..<10)
+        // A claim that does not wait comes now.
+        try await Task.sleep(for: .milliseconds(50))
+        gate.open()
+        #expect(try await bytes == Pattern.bytes(0..<10, seed: 1))
+        second.close()
         await stage.hydrator.shutDown()
     }
 

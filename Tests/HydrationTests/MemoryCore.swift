@@ -7,6 +7,11 @@ final class MemoryCore: FileTransferring {
     struct State {
         var claims: [FileID: Result<String?, ChatError>] = [:]
         var claimCount = 0
+        /// As the core, which refuses a second claim until the first one is given up.
+        var refusesSecondClaims = false
+        var claimed: Set<FileID> = []
+        /// Claims are given up while it is open.
+        var abandonGate: Gate?
         /// Claims are answered while it is open.
         var claimGate: Gate?
         var received: [FileID] = []
@@ -14,6 +19,8 @@ final class MemoryCore: FileTransferring {
         var abandoned: [FileID: [FileProblem?]] = [:]
         var givenUp: [FileID] = []
         var completionFails: [ChatError] = []
+        /// Completed files are not where the core says until the item is updated.
+        var hidesCompleted = false
         /// True if the core downloads its own copy of claimed files.
         var receivesWhatIsClaimed = false
         /// Whether the core keeps what is claimed as it comes.
@@ -27,8 +34,11 @@ final class MemoryCore: FileTransferring {
     init(stagingFolder: String) { self.stagingFolder = stagingFolder }
 
     func claimFile(_ file: FileID, approvedRelays: Bool) async throws(ChatError) -> ClaimedFile? {
-        let claim = state.withLock { state in
+        let claim = try state.withLock { state throws(ChatError) in
             state.claimCount += 1
+            guard state.claimed.insert(file).inserted || !state.refusesSecondClaims else {
+                throw ChatError(.alreadyReceiving, "It is being received.")
+            }
             return state.claims[file].map { ($0, state.receivesWhatIsClaimed, state.keepsStreams) }
         }
         // A cancelled claim is answered at once.
@@ -53,12 +63,19 @@ final class MemoryCore: FileTransferring {
             throw ChatError(.storage, "The staged file is not there.")
         }
         let location = FileSourceLocation(path: kept, arguments: staged.arguments)
-        state.withLock { $0.completed[file] = location }
-        return location
+        return state.withLock { state in
+            state.completed[file] = location
+            return state.hidesCompleted
+                ? FileSourceLocation(path: kept + ".later", arguments: staged.arguments) : location
+        }
     }
 
     func abandonClaim(_ file: FileID, problem: FileProblem?) async {
-        state.withLock { $0.abandoned[file, default: []].append(problem) }
+        try? await state.withLock { $0.abandonGate }?.pass()
+        state.withLock { state in
+            state.claimed.remove(file)
+            state.abandoned[file, default: []].append(problem)
+        }
     }
 
     func giveUpCopy(

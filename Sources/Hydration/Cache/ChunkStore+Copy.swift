@@ -25,11 +25,11 @@ extension ChunkStore {
             return nil
         }
         let file = try fileWithoutName(in: folder)
-        if form == .stream { try file.synchronise() }
+        if form == .stream { try synchronise(file) }
         try verify()
         if form == .stream {
             try Self.name(file, path)
-            state.withLock { $0.hadName = true }
+            state.withLock { $0.isSpent = true }
             var arguments = arguments
             arguments.content = content
             return Copy(arguments: arguments, tags: tags)
@@ -45,6 +45,16 @@ extension ChunkStore {
     private static func name(_ file: OpenFile, _ path: String) throws(SystemError) {
         try check("give a file its name") {
             linkat(AT_FDCWD, "/proc/self/fd/\(file.descriptor)", AT_FDCWD, path, AT_SYMLINK_FOLLOW)
+        }
+    }
+
+    /// After a failed fsync the kernel takes the pages for written, so a repetition would succeed without a write.
+    private func synchronise(_ file: OpenFile) throws(SystemError) {
+        do {
+            try file.synchronise()
+        } catch {
+            state.withLock { $0.isSpent = true }
+            throw error
         }
     }
 
@@ -78,17 +88,17 @@ extension ChunkStore {
         return arguments
     }
 
-    /// The file, or a copy of it if it lost its name.
+    /// The file, or a copy of it if it is spent.
     private func fileWithoutName(in folder: OpenFile) throws -> OpenFile {
-        let (file, hadName) = state.withLock { ($0.file, $0.hadName) }
+        let (file, isSpent) = state.withLock { ($0.file, $0.isSpent) }
         guard let file else { preconditionFailure("a kept file is on the disk") }
-        guard hadName else { return file }
+        guard isSpent else { return file }
         let fresh = try Self.makeFile(in: folder)
         try inPieces(0..<layout.streamSize) { piece, position in
             let count = try readEncrypted(into: piece, at: position)
             try fresh.write(UnsafeRawBufferPointer(rebasing: piece[..<count]), at: position)
         }
-        state.withLock { ($0.file, $0.hadName) = (fresh, false) }
+        state.withLock { ($0.file, $0.isSpent) = (fresh, false) }
         return fresh
     }
 

@@ -39,10 +39,12 @@ final class ChunkStore: Sendable {
 
     struct State {
         fileprivate var chunks: [Int: Chunk] = [:]
+        /// The chunks that only `ChunkMemory` holds.
+        fileprivate var inMemory: Set<Int> = []
         /// nil: memory only.
         var file: OpenFile?
-        /// The file lost its name and cannot get another one.
-        var hadName = false
+        /// The file cannot become the durable copy: it lost its name, or the disk failed to keep it.
+        var isSpent = false
         /// True after `handOver` or `erase`: nothing is written, and the bytes do not count.
         fileprivate var isClosed = false
         /// Number of losses since the last failure.
@@ -51,6 +53,8 @@ final class ChunkStore: Sendable {
 
     /// A small pool of its own, so that storage never delays readers.
     static let threads = ThreadPool(name: "storing", threads: 2)
+    /// For copies of complete files, which take minutes on a slow disk. Chunks of other files are stored meanwhile.
+    static let copyThreads = ThreadPool(name: "completing", threads: 2)
     /// Maximum number of losses of one file.
     private static let maxLosses = 8
     private static let portion = 1 << 20
@@ -137,9 +141,7 @@ final class ChunkStore: Sendable {
 
     /// The chunks that only `ChunkMemory` holds.
     var chunksInMemory: [(number: Int, chunk: any FetchedChunk)] {
-        let numbers = state.withLock { state in
-            state.chunks.filter { if case .inMemory = $0.value { true } else { false } }.keys.sorted()
-        }
+        let numbers = state.withLock(\.inMemory).sorted()
         return numbers.compactMap { number in memory.use(key(number)).map { (number, $0) } }
     }
 
@@ -230,6 +232,7 @@ final class ChunkStore: Sendable {
         state.withLock { state in
             let before = state.chunks[chunk]
             state.chunks[chunk] = place
+            if case .inMemory = place { state.inMemory.insert(chunk) } else { state.inMemory.remove(chunk) }
             if state.isClosed { return before }
             switch (before?.isOnDisk == true, place?.isOnDisk == true) {
             case (false, true): usage.take(layout.size(of: chunk))

@@ -36,6 +36,8 @@ final class CachedFile: Sendable {
         var answers: [(CheckedContinuation<WaitResult, Never>, WaitResult)] = []
         /// Content whose release closes files.
         var released: Machine.Phase.Content?
+        /// For giving up the claim, before the next claim of the file.
+        var claimTurn: ClaimTurns.Turn?
         var schedules = false
         var startsTicking = false
         /// True if receiving started or ended without an effect that reports it.
@@ -245,6 +247,7 @@ final class CachedFile: Sendable {
                 guard let reader = state.readers.removeValue(forKey: id) else { continue }
                 aftermath.answers.append((reader, problem.map(WaitResult.failed) ?? .available))
             case .retainUnfinished(let isUnfinished): context.retention.setUnfinished(id, isUnfinished)
+            case .abandonClaim: aftermath.claimTurn = context.claims.take(id)
             default: break
             }
         }
@@ -281,7 +284,7 @@ final class CachedFile: Sendable {
 
     private func carryOut(_ aftermath: Aftermath) {
         for (reader, result) in aftermath.answers { reader.resume(returning: result) }
-        for effect in aftermath.effects { carryOut(effect) }
+        for effect in aftermath.effects { carryOut(effect, aftermath.claimTurn) }
         if aftermath.tellsCondition, !aftermath.effects.contains(where: \.isConditionChange) {
             context.changes.send(.conditionChanged(id))
         }
@@ -289,7 +292,7 @@ final class CachedFile: Sendable {
         if aftermath.schedules { context.transfers.schedule() }
     }
 
-    private func carryOut(_ effect: Machine.Effect) {
+    private func carryOut(_ effect: Machine.Effect, _ claimTurn: ClaimTurns.Turn?) {
         let context = context
         switch effect {
         case .prepare(let preparation):
@@ -304,7 +307,13 @@ final class CachedFile: Sendable {
         case .erase(let content):
             context.tasks.spawn { await ThreadPool.shared.run { content.erase() } }
         case .abandonClaim(let problem):
-            context.tasks.spawn { [id] in await context.core.abandonClaim(id, problem: problem) }
+            guard let claimTurn else { preconditionFailure("settled without its turn") }
+            let task = context.tasks.spawn { [id] in
+                await context.claims.begin(claimTurn)
+                await context.core.abandonClaim(id, problem: problem)
+                context.claims.end(claimTurn)
+            }
+            if task == nil { context.claims.end(claimTurn) }
         case .retainUnfinished: context.retention.save(in: context.tasks)
         case .conditionChanged: context.changes.send(.conditionChanged(id))
         case .contentInvalid: context.changes.send(.contentInvalid(id))

@@ -531,9 +531,11 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
         return continueStorage()
     }
 
-    /// Continues to store the file, also after a failure.
+    /// Continues to store the file, also after a failure. If the core has taken it over nevertheless, its copy
+    /// is opened.
     private mutating func continueStorage() -> [Effect] {
-        guard case .chunks(let download, _) = phase else { return [] }
+        guard case .chunks(let download, let chunks) = phase else { return [] }
+        if file.status.isReadable, chunks.completionProblem != nil { return prepare() }
         if phase.withChunks(of: download, { $0.retryCompletion() }) == true { return [.complete(download)] }
         return phase.chunks(of: download)?.hasUnstored == true ? [.resumeStorage(download)] : []
     }

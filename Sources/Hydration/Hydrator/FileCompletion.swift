@@ -32,7 +32,7 @@ struct FileCompletion: Sendable {
         let path =
             context.core.stagingFolder + "/received-" + Hexadecimal.encode(SystemRandomSource().bytes(16))
         do {
-            let copy = try await ChunkStore.threads.run { () throws(any Error) in
+            let copy = try await ChunkStore.copyThreads.run { () throws(any Error) in
                 try download.store.makeCopy(at: path, content: offset..<offset + size)
             }
             guard let copy else {

@@ -99,6 +99,9 @@ struct FilePreparation: Sendable {
     // MARK: - Chunks
 
     private func prepareRemote() async throws {
+        let turn = context.claims.take(file.id)
+        await context.claims.begin(turn)
+        defer { context.claims.end(turn) }
         guard let claim = try await claim() else {
             // Accepting now would make the core download the whole file later instead of the parts read.
             if described.status == .rcvInvitation(described: false) {

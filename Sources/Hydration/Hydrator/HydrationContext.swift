@@ -11,6 +11,7 @@ final class HydrationContext: Sendable {
     let retention: RetentionRequests
     let verified = VerifiedFiles()
     let registry: FileRegistry
+    let claims = ClaimTurns()
     let transfers: ChunkTransfers
     let tasks: TaskSet
     let ticker: Ticker
