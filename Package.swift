@@ -205,7 +205,7 @@ let package = Package(
             uses: [
                 "XFTP", "XFTPRelay", "Network", "ChatCore", "Cryptography", "Store", "SMP", "SMPClient",
                 "SMPRelay", "Agent", "ChatProtocol", "JSON", "GroupHosting", "InlineSending", "CoreContract",
-                "chatfs",
+                "CSQLite", "chatfs",
             ]),
         tests(of: "Configuration", uses: ["CommandLineKit", "Posix"]),
         tests(of: "ScriptedCore", uses: ["JSON"]),

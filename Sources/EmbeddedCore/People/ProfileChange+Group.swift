@@ -45,15 +45,19 @@ extension ProfileChange {
         scheduleAgentWork()
     }
 
-    /// Ends a useless connection with a member or the host.
+    /// Ends a useless connection with a member or the host. Inline files came over it. No effect without one.
     func endConnection(with member: MemberID, in side: ChatSide) throws {
         guard let group = try tables.groups.group(ofChat: side.chat) else { return }
-        try failInlineTransfers(in: side, by: .member(member))
         if member == group.host, let id = try tables.people.connection(ofChat: side.chat) {
             try tables.memberConnections.end(id, with: member, in: side.chat, at: elapsed)
-        } else if let row = try tables.memberConnections.row(with: member, in: side.chat) {
+        } else if let row = try tables.memberConnections.row(with: member, in: side.chat),
+            row.state.phase != .toEnd
+        {
             try tables.memberConnections.end(row)
+        } else {
+            return
         }
+        try failInlineTransfers(in: side, by: .member(member))
         try noteRefusal(of: group, side)
         scheduleAgentWork()
     }

@@ -8,6 +8,10 @@ import Store
 struct GroupTable {
     private let connection: Connection
     private let profile: Int64
+    private let counts = Counts()
+
+    /// Number of stored members by chat, counted once per transaction.
+    private final class Counts { var members: [Int64: Int64] = [:] }
 
     init(_ connection: Connection, of profile: Int64) {
         self.connection = connection
@@ -164,11 +168,16 @@ struct GroupTable {
             UNION SELECT connection FROM member_connection WHERE profile = ? AND connection IS NOT NULL)
         """
 
-    /// Number of known members who have not left, including this profile.
+    /// Maximum number of members that `size` reads.
+    private static let maxCounted: Int64 = 256
+
+    /// Number of known members who have not left, including this profile. Exact for small groups only.
     func size(of chat: Int64) throws -> Int64 {
         try connection.first(
-            "SELECT count(*) + 1 AS count FROM network_member WHERE chat = ? AND status = ?", chat,
-            StoredStatus.joined
+            """
+            SELECT count(*) + 1 AS count FROM (SELECT status FROM network_member WHERE chat = ? LIMIT ?)
+            WHERE status = ?
+            """, chat, Self.maxCounted, StoredStatus.joined
         ) { $0.integer("count") } ?? 1
     }
 
@@ -216,13 +225,11 @@ struct GroupTable {
         }
     }
 
-    /// Stores a member without its image.
+    /// Stores a member without its image. Ignores an unknown member beyond the limit.
     func keep(_ member: GroupMember, of chat: Int64) throws {
-        let count = try connection.first(
-            "SELECT count(*) AS count FROM network_member WHERE chat = ? AND member != ?", chat,
-            member.id.bytes
-        ) { $0.integer("count") }
-        guard count ?? 0 < Self.maxMembers else { return }
+        let isKnown = try connection.exists(
+            "SELECT 1 FROM network_member WHERE chat = ? AND member = ?", chat, member.id.bytes)
+        if !isKnown, try !countOneMore(in: chat) { return }
         var profile = member.profile
         profile.image = nil
         try connection.execute(
@@ -232,5 +239,15 @@ struct GroupTable {
             """, chat, member.id.bytes, member.role.rawValue,
             Array(ChatMessage(.information(profile), id: nil).json.utf8), StoredStatus(member.status),
             member.isBlocked, member.announcer?.bytes)
+    }
+
+    /// Counts a new member. Returns false at the limit.
+    private func countOneMore(in chat: Int64) throws -> Bool {
+        let count =
+            try counts.members[chat] ?? connection.first(
+                "SELECT count(*) AS count FROM network_member WHERE chat = ?", chat
+            ) { $0.integer("count") } ?? 0
+        counts.members[chat] = min(count + 1, Self.maxMembers)
+        return count < Self.maxMembers
     }
 }

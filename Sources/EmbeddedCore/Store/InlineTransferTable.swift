@@ -99,22 +99,37 @@ struct InlineTransferTable {
     /// - Parameter author: the sender; nil for all senders.
     /// - Returns: the items of these files.
     func giveUp(in chat: Int64, by author: Author? = nil, _ problem: FileProblem) throws -> [ItemID] {
-        // Start from the few files: a chat or author may have any number of messages.
-        let lost = try connection.query(
-            """
-            SELECT f.id, f.item, m.author FROM file f CROSS JOIN item i ON i.id = f.item
-            CROSS JOIN shared_message m ON m.item = i.id
-            WHERE f.profile = ? AND \(Schema.isWithinMessages) AND i.chat = ? ORDER BY i.id
-            """, profile, chat
-        ) { (file: FileID($0.integer("id")), item: ItemID($0.integer("item")), author: $0.text("author")) }
-        .filter { lost in author.map { SharedMessageTable.word($0) == lost.author } ?? true }
-        for (file, _, _) in lost {
+        let lost = try missing(in: chat, by: author)
+        for (file, _) in lost {
             try connection.execute(
                 "UPDATE file SET status = ?, problem = ?, problem_sentence = ? WHERE id = ?",
                 StoredFileStatus.rcvError, problem.kind.rawValue, problem.sentence, file.rawValue)
             try end(file)
         }
         return lost.map(\.item)
+    }
+
+    private func missing(in chat: Int64, by author: Author?) throws -> [(file: FileID, item: ItemID)] {
+        func read(_ row: borrowing Row) -> (file: FileID, item: ItemID) {
+            (FileID(row.integer("id")), ItemID(row.integer("item")))
+        }
+        guard let author else {
+            // Start from the few files: a chat may have any number of messages.
+            return try connection.query(
+                """
+                SELECT f.id, f.item FROM file f CROSS JOIN item i ON i.id = f.item
+                CROSS JOIN shared_message m ON m.item = i.id
+                WHERE f.profile = ? AND \(Schema.isWithinMessages) AND i.chat = ? ORDER BY i.id
+                """, profile, chat, row: read)
+        }
+        // Start from the author's messages: many members may leave at once, and others may have offered any
+        // number of files.
+        return try connection.query(
+            """
+            SELECT f.id, f.item FROM shared_message m INDEXED BY shared_message_shown
+            CROSS JOIN file f ON f.item = m.item
+            WHERE m.chat = ? AND m.author = ? AND m.item IS NOT NULL AND \(Schema.isWithinMessages) ORDER BY f.item
+            """, chat, SharedMessageTable.word(author), row: read)
     }
 }
 
