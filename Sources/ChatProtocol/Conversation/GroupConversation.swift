@@ -12,7 +12,8 @@ import Base
 ///
 /// Until two members have their own connection (`MemberConnection`), the host forwards their messages.
 /// Messages that come both ways are recognised by author and id. Events that need a role are accepted only
-/// from members who have it.
+/// from members who have it, and only through forwarders who have it too. A connected member's group events
+/// are accepted only over its connection.
 public struct GroupConversation: Hashable, Sendable {
     public enum Membership: Hashable, Sendable {
         /// Waits for admission by the members; cannot send.
@@ -86,13 +87,10 @@ public struct GroupConversation: Hashable, Sendable {
     private mutating func receive<Records: ConversationRecords>(
         _ forwarded: ForwardedMessage, over sender: MemberID, from records: Records
     ) throws(Records.Failure) -> [ConversationEffect] {
-        guard role(of: try records.member(sender), sender).mayForward, forwarded.author != own.id,
-            forwarded.message.event.isForwardable
+        let limit = role(of: try records.member(sender), sender)
+        guard limit.mayForward, forwarded.author != own.id, forwarded.message.event.isForwardable
         else { return [] }
-        if let id = forwarded.message.id,
-            try records.isSeen(MessageKey(id, by: .member(forwarded.author))),
-            try records.connection(with: forwarded.author) == .connected
-        {
+        if try isNeedless(forwarded, records) {
             return [.passedOnNeedlessly(by: sender, from: forwarded.author)]
         }
         var effects: [ConversationEffect] = []
@@ -106,28 +104,46 @@ public struct GroupConversation: Hashable, Sendable {
                         status: .heardOf)))
         }
         return try effects
-            + receive(forwarded.message, by: forwarded.author, at: forwarded.time, from: records)
+            + receive(
+                forwarded.message, by: forwarded.author, limit: limit, at: forwarded.time, from: records)
     }
 
+    /// Whether only the author's own connection counts. Messages may come either way, because the author may
+    /// not have noticed the connection yet.
+    private func isNeedless<Records: ConversationRecords>(
+        _ forwarded: ForwardedMessage, _ records: Records
+    ) throws(Records.Failure) -> Bool {
+        let phase = try records.connection(with: forwarded.author)
+        guard forwarded.author == host || phase == .connected else { return false }
+        switch forwarded.message.event {
+        case .group, .information: return true
+        default:
+            guard let id = forwarded.message.id else { return false }
+            return try records.isSeen(MessageKey(id, by: .member(forwarded.author)))
+        }
+    }
+
+    /// - Parameter limit: role of the forwarder, whose rights the event cannot exceed.
     private mutating func receive<Records: ConversationRecords>(
-        _ message: ChatMessage, by author: MemberID, at time: Timestamp, from records: Records
+        _ message: ChatMessage, by author: MemberID, limit: MemberRole = .owner, at time: Timestamp,
+        from records: Records
     ) throws(Records.Failure) -> [ConversationEffect] {
         let key = message.id.map { MessageKey($0, by: .member(author)) }
         if let key, try records.isSeen(key) { return [] }
         let remembered = key.map { [ConversationEffect.seen($0)] } ?? []
         guard membership != .ended else { return remembered }
         let member = try records.member(author)
+        let role = min(self.role(of: member, author), limit)
         if case .group(let event) = message.event {
-            var change = MembershipChange(
-                group: self, author: author, role: role(of: member, author), records)
+            var change = MembershipChange(group: self, author: author, role: role, records)
             let effects = try change.effects(of: event)
             self = change.group
             return effects + remembered
         }
         var intake = MessageIntake(author: .member(author), time: time, records: records)
         intake.isHidden = member?.isBlocked ?? false
-        intake.deletesInFull = profile.preferences.allow(.fullDelete, to: role(of: member, author))
-        return try effects(of: message, by: member, intake) + remembered
+        intake.deletesInFull = profile.preferences.allow(.fullDelete, to: role)
+        return try effects(of: message, by: member, role, intake) + remembered
     }
 
     /// The host counts as admin before its introduction, as it admitted this profile.
@@ -136,7 +152,7 @@ public struct GroupConversation: Hashable, Sendable {
     }
 
     private func effects<Records>(
-        of message: ChatMessage, by member: GroupMember?, _ intake: MessageIntake<Records>
+        of message: ChatMessage, by member: GroupMember?, _ role: MemberRole, _ intake: MessageIntake<Records>
     ) throws(Records.Failure) -> [ConversationEffect] {
         // Members known only from forwarded messages may have any role.
         let mayWrite = member.map { $0.role.mayWrite || $0.status == .heardOf } ?? true
@@ -148,7 +164,7 @@ public struct GroupConversation: Hashable, Sendable {
             return try intake.new(message.id, new)
         case .description(let id, let part): return mayWrite ? try intake.describe(id, part) : []
         case .update(let update): return mayWrite ? try intake.update(update) : []
-        case .deletion(let id, let author): return try delete(id, of: author, by: member, intake)
+        case .deletion(let id, let author): return try delete(id, of: author, by: role, intake)
         case .reaction(let reaction):
             guard let author = reaction.author else { return [] }
             return try intake.react(reaction, to: author == own.id ? .own : .member(author))
@@ -172,13 +188,13 @@ public struct GroupConversation: Hashable, Sendable {
     }
 
     private func delete<Records>(
-        _ id: SharedMessageID, of author: MemberID?, by member: GroupMember?, _ intake: MessageIntake<Records>
+        _ id: SharedMessageID, of author: MemberID?, by role: MemberRole, _ intake: MessageIntake<Records>
     ) throws(Records.Failure) -> [ConversationEffect] {
         guard let author, .member(author) != intake.author else {
             return try intake.delete(id)
         }
         let target = author == own.id ? own.role : try intake.records.member(author)?.role ?? .author
-        guard let member, member.role.mayModerate, member.role >= target else { return [] }
+        guard role.mayModerate, role >= target else { return [] }
         let key = MessageKey(id, by: author == own.id ? .own : .member(author))
         guard try intake.records.message(key)?.state != .deleted else { return [] }
         return [.deleted(key, at: intake.time, .moderator)]

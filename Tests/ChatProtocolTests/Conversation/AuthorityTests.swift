@@ -30,11 +30,32 @@ struct AuthorityTests {
             }
         }
 
+        /// Adds member 7, who forwards for the author.
+        mutating func addForwarder(_ role: MemberRole) throws -> MemberID {
+            let id = try Sample.member(7)
+            records.members[id] = GroupMember(
+                id: id, role: role, profile: ContactProfile(displayName: "forwarder"))
+            return id
+        }
+
         /// Returns the effects, except remembering the message.
-        mutating func effects(of event: GroupEvent) throws -> [ConversationEffect] {
-            let message = ChatMessage(.group(event), id: try Sample.id(9))
+        /// - Parameter forwarder: nil if the author's own connection delivers the event.
+        mutating func effects(of event: GroupEvent, over forwarder: MemberID? = nil) throws
+            -> [ConversationEffect]
+        {
+            try effects(of: .group(event), over: forwarder)
+        }
+
+        mutating func effects(of event: MessageEvent, over forwarder: MemberID?) throws
+            -> [ConversationEffect]
+        {
+            var message = ChatMessage(event, id: try Sample.id(9))
+            if forwarder != nil {
+                let forwarded = ForwardedMessage(author: author, message: message, time: Sample.time)
+                message = ChatMessage(.group(.forwarded(forwarded)), id: nil)
+            }
             return group.receive(
-                .message(message), at: Sample.time, over: author, from: records
+                .message(message), at: Sample.time, over: forwarder ?? author, from: records
             ).filter { effect in
                 switch effect {
                 case .seen, .receiptDue: false
@@ -154,6 +175,82 @@ struct AuthorityTests {
             #expect(try table.effects(of: .profile(Sample.group)).isEmpty, "what is so already is no news")
             #expect(try table.effects(of: .deleted) == (isOwner ? [.ended(.groupDeleted)] : []))
             #expect(table.group.membership == (isOwner ? .ended : .joined))
+        }
+    }
+
+    @Test("admins forward, with rights up to their own")
+    func forwarders() throws {
+        for author in Self.roles {
+            for forwarder in Self.roles {
+                let power = min(Self.rank(author), Self.rank(forwarder))
+                let isAdmin = power >= Self.rank(.admin)
+                for new in Self.roles {
+                    var table = try Table(author: author)
+                    let id = try table.addForwarder(forwarder)
+                    let isAllowed = isAdmin && power >= Self.rank(new)
+                    for target in [table.target, id] where target != id || power >= Self.rank(forwarder) {
+                        var expected = table.records.members[target]!
+                        expected.role = new
+                        let effects = try table.effects(
+                            of: .role(MemberReference(id: target, role: new)), over: id)
+                        #expect(effects == (isAllowed ? [.memberChanged(expected)] : []), "\(effects)")
+                    }
+                }
+                var table = try Table(author: author)
+                let id = try table.addForwarder(forwarder)
+                let removal = GroupEvent.removal(table.target, withMessages: false)
+                #expect(try table.effects(of: removal, over: id).isEmpty != isAdmin)
+                let renaming = GroupEvent.profile(GroupProfile(displayName: "x"))
+                #expect(try table.effects(of: renaming, over: id).isEmpty == (power < Self.rank(.owner)))
+                // A message needs only a forwarder.
+                table = try Table(author: author, target: .owner)
+                _ = try table.addForwarder(forwarder)
+                table.records.items[MessageKey(try Sample.id(1), by: .member(table.target))] =
+                    MemoryRecords.Item(
+                        record: MessageRecord(time: Sample.time, hasFile: false), content: ChatContent(.text))
+                let deletion = MessageEvent.deletion(try Sample.id(1), author: table.target)
+                #expect(
+                    try table.effects(of: deletion, over: id).isEmpty == (power < Self.rank(.owner)),
+                    "only owners delete an owner's message")
+                let message = MessageEvent.message(ContactTests.hello)
+                let mayForward = Self.rank(forwarder) >= Self.rank(.admin)
+                let mayWrite = Self.rank(author) >= Self.rank(.member)
+                #expect(try table.effects(of: message, over: id).isEmpty != (mayForward && mayWrite))
+            }
+        }
+    }
+
+    @Test("admin cannot become owner by forwarding")
+    func promotedForwarder() throws {
+        for isHost in [false, true] {
+            var table = try Table(author: .owner)
+            let admin = isHost ? table.group.host : try table.addForwarder(.admin)
+            table.records.members[admin] = GroupMember(
+                id: admin, role: .admin, profile: ContactProfile(displayName: "admin"))
+            let promotion = GroupEvent.role(MemberReference(id: admin, role: .owner))
+            #expect(try table.effects(of: promotion, over: admin).isEmpty)
+        }
+    }
+
+    @Test("connected members alone speak of themselves and the group")
+    func connectedAuthors() throws {
+        for isHost in [false, true] {
+            var table = try Table(author: .admin, isHost: isHost)
+            let (author, admin) = (table.author, try table.addForwarder(.admin))
+            if !isHost {
+                table.records.connections[author] = MemberConnection(
+                    to: author, introducer: table.group.host, phase: .connected)
+            }
+            let reported = [ConversationEffect.passedOnNeedlessly(by: admin, from: author)]
+            for event in [
+                .group(.removal(table.target, withMessages: false)), .group(.left),
+                .information(ContactProfile(displayName: "x")),
+            ] as [MessageEvent] {
+                #expect(try table.effects(of: event, over: admin) == reported)
+                #expect(try !table.effects(of: event, over: nil).isEmpty)
+            }
+            // Their messages may come either way.
+            #expect(try table.effects(of: .message(ContactTests.hello), over: admin).count == 1)
         }
     }
 

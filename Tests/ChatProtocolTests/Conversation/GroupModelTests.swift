@@ -41,11 +41,20 @@ struct GroupModelTests {
         }
     }
 
-    /// Checks a change of a member by another; nil where roles do not matter.
+    /// Checks a change of a member by another. A forwarder has no more rights than by itself.
     private func check(
-        _ event: MessageEvent, by author: MemberID, _ before: GroupFixture, _ after: GroupFixture
+        _ event: MessageEvent, by author: MemberID, over sender: MemberID, _ before: GroupFixture,
+        _ after: GroupFixture
     ) {
-        let power = before.records.members[author]?.role ?? (author == before.group.host ? .admin : .author)
+        func role(_ id: MemberID) -> MemberRole {
+            before.records.members[id]?.role ?? (id == before.group.host ? .admin : .author)
+        }
+        let power = min(role(author), role(sender))
+        let isConnected =
+            author == before.group.host || before.records.connection(with: author) == .connected
+        if author != sender, isConnected {
+            #expect(after.records.members == before.records.members, "it has its own connection")
+        }
         if after.group.own.role != before.group.own.role {
             #expect(power >= .admin && power >= before.group.own.role && power >= after.group.own.role)
         }
@@ -88,7 +97,7 @@ struct GroupModelTests {
                 message = ChatMessage(.group(.forwarded(forwarded)), id: nil)
             }
             chat.receive(message, over: sender)
-            check(event, by: author, before, chat)
+            check(event, by: author, over: sender, before, chat)
             let power = before.records.members[sender]?.role ?? .author
             if author != sender, power < .admin, sender != chat.group.host {
                 #expect(chat.records.members == before.records.members, "nobody else passes anything on")
