@@ -221,7 +221,10 @@ let package = Package(
         tests(of: "Thumbnails", uses: ["Cryptography"]),
         tests(
             of: "FileSystem",
-            uses: ["ChatCore", "Namespace", "Hydration", "Outbox", "Store", "Thumbnails"]),
+            uses: [
+                "ChatCore", "Namespace", "Hydration", "Outbox", "Store", "Thumbnails", "Notifications",
+                "chatfs",
+            ]),
         tests(of: "Fuse", uses: ["ChatCore", "Metrics", "Namespace", "FileSystem", "CFuse3", "CLinux"]),
         tests(
             of: "Verification",

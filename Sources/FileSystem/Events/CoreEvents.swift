@@ -15,13 +15,15 @@ final class CoreEvents: Sendable {
     private let tree: TreeUpdater
     private let messages: MessageFiles
     private let folders: PastedFolders
+    private let user: UserConnection
     private let log = Log("filesystem")
 
     init(
         names: Namespace, contents: any ContentStore, outbox: any DraftStore, loader: FolderLoader,
         control: ControlFiles, notices: TreeNotices, tree: TreeUpdater,
-        messages: MessageFiles, folders: PastedFolders
+        messages: MessageFiles, folders: PastedFolders, user: UserConnection
     ) {
+        self.user = user
         self.folders = folders
         self.names = names
         self.contents = contents
@@ -36,7 +38,10 @@ final class CoreEvents: Sendable {
     func take(_ event: ChatEvent) async throws {
         switch event {
         case .itemChanged(let item, _): try await update(item)
-        case .newChatItems(let items): try await tree.show(items, areNew: true)
+        case .newChatItems(let items):
+            // Also after a failure, because the next try may be late.
+            defer { user.notify(.arrived(items)) }
+            try await tree.show(items, areNew: true)
         case .chatItemsDeleted(let deleted, let reason): try await remove(deleted, reason)
         case .chatUpdated(let chat):
             try await messages.follow(chat.reference) {
@@ -79,8 +84,9 @@ final class CoreEvents: Sendable {
     private func remove(
         _ deleted: [(chat: ChatReference, item: ItemID)], _ reason: DeletionReason
     ) async throws {
-        for chat in Set(deleted.map(\.chat)) { try await loader.settle(chat) }
         let items = deleted.map(\.item)
+        user.notify(.removed(items))
+        for chat in Set(deleted.map(\.chat)) { try await loader.settle(chat) }
         let contents = await ThreadPool.shared.run { self.contentsOfItems(items) }
         // Runs even if the index write fails.
         defer { for content in contents { forget(content, reason) } }

@@ -139,7 +139,7 @@ public final class FileSystem: FileOperations {
             folders: pastedFolders)
         coreEvents = CoreEvents(
             names: names, contents: contents, outbox: outbox, loader: loader, control: control,
-            notices: notices, tree: updater, messages: messages, folders: pastedFolders)
+            notices: notices, tree: updater, messages: messages, folders: pastedFolders, user: user)
         pump = EventPump(
             core: core, outbox: outbox, coreEvents: coreEvents,
             draftEvents: DraftEvents(

@@ -14,6 +14,10 @@ public enum UserNotice: Hashable, Sendable {
     case openedLog(ChatReference)
     /// A program listed the folder of a chat. A listing from the kernel's cache is not reported.
     case listed(ChatReference)
+    /// Items arrived and have their entries, or could not get them yet.
+    case arrived([ChatItem])
+    /// The core deleted these items. Follows their arrival.
+    case removed([ItemID])
 }
 
 /// A request refused because of its content.

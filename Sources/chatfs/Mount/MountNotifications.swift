@@ -66,18 +66,14 @@ final class MountNotifications: Sendable {
             permissions: RememberedPermissions(mount: settings.configuredName),
             reveal: { location in revealing.withLock { $0.reveal }?(location) })
         // Subscribed before the current state is read, so that no event is lost.
-        let (events, drafts, contents) = (core.core.events(), outbox.draftChanges(), hydrator.changes())
-        fileSystem.tellUser { [weak self] notice in
-            guard let self else { return }
-            self.tell(source.events(of: notice))
-        }
+        let (drafts, contents) = (outbox.draftChanges(), hydrator.changes())
+        let following = source.follow(fileSystem) { self.tell($0) }
         let tasks = [
-            Task { for await event in events { self.tell(await source.events(of: event)) } },
             Task { for await change in drafts { self.tell(source.events(of: change)) } },
             Task { for await change in contents { self.tell(await source.events(of: change)) } },
             Task { await self.begin() },
         ]
-        state.withLock { $0.tasks = tasks }
+        state.withLock { $0.tasks = following + tasks }
     }
 
     /// Notifies of expiring entries with `user.chatfs.expires`.

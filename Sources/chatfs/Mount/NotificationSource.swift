@@ -19,21 +19,34 @@ struct NotificationSource: Sendable {
     /// Maximum number of chats, newest first, and of items per chat, searched for arrivals while unmounted.
     private static let maxChats = 256
     private static let maxItems = 200
+    /// The wait for entries of all arrivals while unmounted, because chats may still be loading: two seconds. Without
+    /// an entry, the sender's name is used.
+    private static let nameTries = 40
 
     // MARK: - Core events
 
-    /// Waits briefly for the names of new entries.
+    /// Reports events of the core and of the mount from now on, until the tasks are cancelled.
+    func follow(
+        _ fileSystem: FileSystem, tell: @escaping @Sendable ([NotificationEvent]) -> Void
+    ) -> [Task<Void, Never>] {
+        let (notices, notice) = AsyncStream.makeStream(of: UserNotice.self)
+        let changes = core.events()
+        fileSystem.tellUser { notice.yield($0) }
+        return [
+            Task { for await notice in notices { tell(await events(of: notice)) } },
+            Task { for await change in changes { tell(await events(of: change)) } },
+        ]
+    }
+
+    /// New items are a `UserNotice`, because their entries decide their names.
     func events(of event: ChatEvent) async -> [NotificationEvent] {
         switch event {
-        case .newChatItems(let items):
-            var events: [NotificationEvent] = []
-            for item in items { events += await arrival(item) }
-            return events + items.flatMap(condition)
         case .chatUpdated(let chat): return [keys(of: chat)] + connection(chat)
         case .textArrived(let item): return [text(item)]
         case .requestsChanged: return await requests()
         case .messageLogGrew(let chat, let log):
             return await texts.events(of: chat, upTo: log.size, in: core, named: name(of: chat))
+        // As a notice too, which follows the arrival.
         case .chatItemsDeleted(let items, _): return items.map { .gone(.item($0.item)) }
         case .coreReachable:
             phone?.noteConnection()
@@ -58,23 +71,10 @@ struct NotificationSource: Sendable {
 
     private func arrival(_ item: ChatItem) async -> [NotificationEvent] {
         guard item.direction == .received, var file = file(item) else { return [] }
-        if let name = await entryName(of: item.id) { file.name = name }
+        // May differ from the sender's name.
+        if let name = await lister.name(of: item.id) { file.name = name }
         return [.arrived(file, time: item.time)]
     }
-
-    /// Returns the entry's name, which may differ from the sender's. Waits for the entry, because both receive the
-    /// event at the same time.
-    private func entryName(of item: ItemID) async -> String? {
-        for _ in 0..<Self.nameTries {
-            if let name = await lister.name(of: item) { return name }
-            // If cancelled at the unmount, the loop ends without waiting.
-            try? await Task.sleep(for: .milliseconds(50))
-        }
-        return nil
-    }
-
-    /// Two seconds; then the sender's name is used.
-    private static let nameTries = 40
 
     /// Returns the events of a known file's new state.
     private func condition(_ item: ChatItem) -> [NotificationEvent] {
@@ -191,7 +191,16 @@ struct NotificationSource: Sendable {
             }
         }
         var events: [NotificationEvent] = []
-        for item in found.sorted(by: { $0.id < $1.id }) { events += await arrival(item) }
+        var tries = Self.nameTries
+        let files = found.filter { $0.direction == .received && $0.file != nil }
+        for item in files.sorted(by: { $0.id < $1.id }) {
+            while tries > 0, await lister.name(of: item.id) == nil {
+                tries -= 1
+                // If cancelled at the unmount, the loop ends without waiting.
+                try? await Task.sleep(for: .milliseconds(50))
+            }
+            events += await arrival(item)
+        }
         return events
     }
 
@@ -213,17 +222,22 @@ struct NotificationSource: Sendable {
     }
 }
 
-// MARK: - Refusals
+// MARK: - Notices of the mount
 
 extension NotificationSource {
-    func events(of notice: UserNotice) -> [NotificationEvent] {
+    func events(of notice: UserNotice) async -> [NotificationEvent] {
         switch notice {
-        case .opened(let item): [.opened(.item(item))]
-        case .unreadable(let item): attempt(item)
-        case .openedLog(let chat): [.readTexts(chat)]
-        case .listed(let chat): [.listed(chat)]
+        case .opened(let item): return [.opened(.item(item))]
+        case .unreadable(let item): return attempt(item)
+        case .openedLog(let chat): return [.readTexts(chat)]
+        case .listed(let chat): return [.listed(chat)]
+        case .arrived(let items):
+            var events: [NotificationEvent] = []
+            for item in items { events += await arrival(item) }
+            return events + items.flatMap(condition)
+        case .removed(let items): return items.map { .gone(.item($0)) }
         case .refused(let notice):
-            Self.sentence(notice).map { sentence in
+            return Self.sentence(notice).map { sentence in
                 [
                     .refused(
                         RefusedRequest(

@@ -1,0 +1,58 @@
+import Base
+import ChatCore
+import Notifications
+import TestSupport
+import Testing
+
+@testable import chatfs
+
+/// Notifications of items follow their entries.
+@Suite struct ArrivalNoticeTests {
+    private typealias Fixture = FileSystemFixture
+
+    @Test func removedItemsDelayNoOtherChat() async throws {
+        let fixture = try await Fixture.make()
+        let told = Lock<[NotificationEvent]>([])
+        let source = NotificationSource(
+            core: fixture.core, contents: fixture.contents, lister: fixture.fileSystem.lister)
+        let tasks = source.follow(fixture.fileSystem) { events in told.withLock { $0 += events } }
+        let items = (0..<50).map { fixture.core.received("\($0).bin", in: Fixture.bob, size: 10) }
+        fixture.core.tell(.newChatItems(items))
+        fixture.core.state.withLock { $0.items = [] }
+        fixture.core.tell(.chatItemsDeleted(items.map { (Fixture.bob, $0.id) }, .disappeared))
+        let other = fixture.core.received("other.bin", in: Fixture.silent, size: 10)
+        fixture.core.tell(.newChatItems([other]))
+        // One wait for each removed item would take longer.
+        try await wait(until: "the other chat's file is told", within: .seconds(50)) {
+            told.withLock { $0.contains { Self.arrived($0)?.entry == .item(other.id) } }
+        }
+        for item in items {
+            let last = told.withLock { events in
+                events.last { $0 == .gone(.item(item.id)) || Self.arrived($0)?.entry == .item(item.id) }
+            }
+            #expect(last == .gone(.item(item.id)))
+        }
+        for task in tasks { task.cancel() }
+        await fixture.end()
+    }
+
+    @Test func anArrivalHasTheNameOfItsEntry() async throws {
+        let fixture = try await Fixture.make { _ = $0.received("a.bin", in: Fixture.bob, size: 10) }
+        let told = Lock<[NotificationEvent]>([])
+        let source = NotificationSource(
+            core: fixture.core, contents: fixture.contents, lister: fixture.fileSystem.lister)
+        let tasks = source.follow(fixture.fileSystem) { events in told.withLock { $0 += events } }
+        fixture.core.tell(.newChatItems([fixture.core.received("a.bin", in: Fixture.bob, size: 10)]))
+        let file = try await wait(for: "the arrival") {
+            told.withLock { $0.lazy.compactMap(Self.arrived).first }
+        }
+        let names = fixture.fileSystem.entries(try fixture.id("bob")).map(\.name.description)
+        #expect(names.count == 2 && file.name != "a.bin" && names.contains(file.name), "\(names)")
+        for task in tasks { task.cancel() }
+        await fixture.end()
+    }
+
+    private static func arrived(_ event: NotificationEvent) -> NotifiedFile? {
+        if case .arrived(let file, _) = event { file } else { nil }
+    }
+}
