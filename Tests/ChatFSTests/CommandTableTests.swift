@@ -72,6 +72,20 @@ struct CommandTableTests {
         }
     }
 
+    @Test("passphrases and codes come from descriptors or files")
+    func secrets() {
+        for (name, command) in Self.commands {
+            for argument in command.arguments {
+                #expect(!argument.name.lowercased().contains("pass"), "\(name) \(argument.name)")
+            }
+            for option in command.options where option.type != nil {
+                let isSecret = ["passphrase", "password", "recovery"].contains { option.name.contains($0) }
+                let isRead = ["-fd", "-file"].contains { option.name.hasSuffix($0) }
+                #expect(!isSecret || isRead, "\(name) --\(option.name)")
+            }
+        }
+    }
+
     @Test("defaults are valid values")
     func defaults() {
         for (name, command) in Self.commands {

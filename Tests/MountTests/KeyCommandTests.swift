@@ -110,7 +110,9 @@ import Testing
         let relay = try await ChatFSProcess.start(["relay", "--dir", folder])
         try await relay.line("its address") { $0.hasPrefix("xftp://") }
         #expect(try await relay.terminate() == .code(0))
-        #expect(try stage.folder.read("relay/records.db").starts(with: Array("ChatFS-pages".utf8)))
+        for name in ["records.db", "messages/queues.db"] {
+            #expect(try stage.folder.read("relay/" + name).starts(with: Array("ChatFS-pages".utf8)))
+        }
         let outcome = try await ChatFSProcess.run(
             ["relay", "--dir", folder], environment: ["CREDENTIALS_DIRECTORY": nil])
         #expect(outcome.ending == .code(1) && outcome.errors.contains("--key-fd"))

@@ -19,6 +19,18 @@ struct LeavingTests {
         #expect(try await mounts.leave("alice") == .code(0))
     }
 
+    @Test("only the mounting user can enter, and runs nothing")
+    func options() async throws {
+        let mounts = try await TwoMounts.start(mounting: ["alice"])
+        let bytes = try #require(ProcessInformation.bytes(of: "/proc/self/mounts", limit: 1 << 20))
+        let line = String(decoding: bytes, as: UTF8.self).split(separator: "\n")
+            .first { $0.contains(" \(mounts.path("alice")) ") }
+        let options = try #require(line).split(separator: " ")[3].split(separator: ",")
+        #expect(Set(["nosuid", "nodev", "noexec"]).isSubset(of: options), "\(options)")
+        #expect(!options.contains("allow_other"))
+        #expect(try await mounts.leave("alice") == .code(0))
+    }
+
     @Test("INT, TERM and HUP unmount even if ignored")
     func signals() async throws {
         let mounts = try await TwoMounts.start(mounting: [])

@@ -39,6 +39,8 @@ import Testing
             (try? mounts.read("other/.chatfs/messages/alice.jsonl"))
                 .map { String(decoding: $0, as: UTF8.self).contains("mark-words") } ?? false
         }
+        try mounts.write(small, to: "alice/Links/mark-link-of.txt")
+        try await mounts.waitForFile("alice/Links/mark-link-of.txt.url")
         // A draft that is still being written.
         let draft = try mounts.create("alice/mark-person/mark-name draft.bin")
         try draft.write(large, at: 0)
@@ -46,6 +48,8 @@ import Testing
         if signal == SIGKILL { try await expectNoMarks(mounts, runtime) }
         for name in ["alice", "mark-person"] {
             _ = try await mounts.leave(name, by: signal)
+            let log = try mounts.daemon(name).errors
+            #expect(!Self.marks.contains { log.contains($0) }, "\(log)")
         }
         withExtendedLifetime(draft) {}
         try await expectNoMarks(mounts, runtime)

@@ -181,6 +181,28 @@ import Testing
         try await stillServes(place)
     }
 
+    @Test func connectionsOfOneAddressAreLimited() async throws {
+        var limits = HTTP2ServerLimits()
+        limits.connectionsOfPeer = 2
+        let place = try Place.open(limits: limits)
+        let first = try await place.connect()
+        let second = try await place.connect()
+        let code = await failure { try await place.connect() }
+        #expect(code == .closed)
+        let answer = try await first.ask(Array("e".utf8))
+        #expect(answer == Array("e".utf8))
+        second.close()
+        try await wait(until: "there is room again") { place.server.connectionCount < 2 }
+        try await stillServes(place)
+    }
+
+    @Test func theDocumentedLimitsAreTheDefault() {
+        let limits = HTTP2ServerLimits()
+        #expect(limits.connections == 320 && limits.connectionsOfPeer == 256 && HTTP2Limits.streams == 16)
+        #expect(limits.handshake == .seconds(30) && limits.request == .seconds(300))
+        #expect(limits.stall == .seconds(120))
+    }
+
     @Test(arguments: [[], ["h2"], ["http/1.1", "xftp/2"]])
     func otherProtocolsAreRefused(_ protocols: [String]) async throws {
         let place = try Place.open()

@@ -1,5 +1,7 @@
 import Base
 import COpenSSL
+import Glibc
+import Posix
 import Testing
 
 @testable import Network
@@ -9,6 +11,29 @@ import Testing
         let place = try Place.open()
         let code = await failure { try await place.connect(fingerprint: [UInt8](repeating: 1, count: 32)) }
         #expect(code == .identity)
+        await place.server.stop()
+    }
+
+    @Test func anOlderVersionOfTLSIsRefused() async throws {
+        let place = try Place.open()
+        let socket = try RawPeer.connectedSocket(to: place.server.endpoint)
+        let context = try #require(SSL_CTX_new(TLS_client_method()))
+        defer { SSL_CTX_free(context) }
+        try #require(chatfs_ssl_ctx_set_max_proto_version(context, TLS1_2_VERSION) == 1)
+        let ssl = SSL_new(context)
+        defer { SSL_free(ssl) }
+        SSL_set_fd(ssl, socket.descriptor)
+        SSL_set_connect_state(ssl)
+        let deadline = Deadline(after: .seconds(20))
+        ERR_clear_error()
+        var result = SSL_do_handshake(ssl)
+        while result != 1, SSL_get_error(ssl, result) == SSL_ERROR_WANT_READ, !deadline.hasPassed {
+            _ = try socket.wait(for: Int16(POLLIN), until: deadline, stop: WakeUp())
+            result = SSL_do_handshake(ssl)
+        }
+        #expect(result != 1)
+        // The reason is the lower 23 bits.
+        #expect(ERR_get_error() & 0x7f_ffff == UInt(SSL_R_TLSV1_ALERT_PROTOCOL_VERSION))
         await place.server.stop()
     }
 

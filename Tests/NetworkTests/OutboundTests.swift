@@ -81,6 +81,13 @@ struct OutboundTests {
         #expect(budget.take([Self.place("z")], for: "host", now: .seconds(6)) == .seconds(4))
     }
 
+    @Test("the documented limits are the default")
+    func documentedLimits() {
+        let limits = Budget.Limits()
+        #expect(limits.burst == 24 && limits.interval == .seconds(5) && limits.serversPerHour == 128)
+        #expect(limits.burstOfAll == 96 && limits.intervalOfAll == .seconds(1))
+    }
+
     @Test("1,250 connections are spread and none is lost")
     func flood() {
         var limits = Budget.Limits()

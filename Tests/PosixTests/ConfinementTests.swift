@@ -64,6 +64,24 @@ import Testing
         #expect(getsid(child.identifier) == child.identifier)
     }
 
+    @Test func aConfinedDaemonCannotTraceOrChangeTheKernel() async {
+        await #expect(processExitsWith: .success) {
+            // ptrace, mount, init_module, bpf, keyctl, io_uring_setup.
+            #if arch(x86_64)
+                let refused = [101, 165, 175, 321, 250, 425]
+            #else
+                let refused = [117, 40, 105, 280, 219, 425]
+            #endif
+            typealias SystemCall = @convention(c) (Int, Int, Int, Int, Int, Int) -> Int
+            let call = unsafeBitCast(dlsym(nil, "syscall"), to: SystemCall.self)
+            precondition(ProcessHardening.confineDaemon())
+            for number in refused {
+                errno = 0
+                precondition(call(number, 0, 0, 0, 0, 0) == -1 && errno == EPERM, "\(number): \(errno)")
+            }
+        }
+    }
+
     @Test func memoryIsLimited() async throws {
         #expect(
             try await python("try: bytearray(300 << 20)\nexcept MemoryError: print('no more')") == "no more\n"

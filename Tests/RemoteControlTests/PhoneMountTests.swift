@@ -104,6 +104,9 @@ struct PhoneMountTests {
         try await place.waitUntilMounted()
         #expect(!(try await place.run(["phone", "forget", "mine"]).succeeded), "it is mounted")
         try await place.leave()
+        let folders = try place.folder.names(in: "data").filter { $0.hasPrefix("official-") }
+        let pairing = try place.folder.read("data/\(try #require(folders.first))/pairing.sqlite")
+        #expect(pairing.starts(with: Array("ChatFS-pages".utf8)))
         #expect(try await place.run(["phone", "list"]).output.hasPrefix("mine\tTelephone\t"))
         #expect(try await place.run(["phone", "rename", "mine", "other"]).succeeded)
         #expect(try await place.run(["phone", "list"]).output.hasPrefix("other\tTelephone\t"))

@@ -78,6 +78,35 @@ struct CostTests {
         }
     }
 
+    @Test("the addresses of clients are not stored")
+    func addresses() async throws {
+        let place = try RelayPlace()
+        try await blocking {
+            let client = try RawClient.connected(to: place.relay.address)
+            #expect(try client.ask(.text("a"), of: try client.queue().ids.senderID) == .ok)
+        }
+        await place.stop()
+        let files = ["queues.db", "queues.db-wal"].compactMap { try? place.folder.read("relay/" + $0) }
+        let bytes = Array(files.joined())
+        #expect(bytes.count > 4096)
+        #expect(!bytes.contains(Array("127.0.0.1".utf8)) && !bytes.contains([127, 0, 0, 1]))
+    }
+
+    @Test("the documented limits are the default")
+    func documentedLimits() throws {
+        let limits = MessageRelaySettings.Limits()
+        #expect(limits.connections == 768 && limits.connectionsOfPeer == 512)
+        #expect(limits.handshake == .seconds(30) && limits.stranger == .seconds(300))
+        #expect(limits.stall == .seconds(120) && limits.memory == 64 << 20)
+        #expect(HeldBytes.own == 52 << 10 && HeldBytes.most == 1 << 20)
+        #expect(limits.newQueues == 1000 && limits.messages == 128)
+        #expect(limits.otherServers == 64 && limits.waysOut == 16)
+        let day = Duration.seconds(86_400)
+        #expect(MessageRelaySettings.usualExpiry == day * 21)
+        #expect(MessageRelaySettings.usualUnusedQueues == day * 7)
+        #expect(MessageRelaySettings.usualIdleQueues == day * 90)
+    }
+
     @Test("at most eight deliveries wait for a client")
     func room() async throws {
         let client = Client(number: 1, wakeUp: try WakeUp())

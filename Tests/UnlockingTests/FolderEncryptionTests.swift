@@ -44,6 +44,19 @@ import Testing
         #expect(try fixture.keyed.slots().slots.count == 1)
     }
 
+    @Test func plainDatabasesAreOverwritten() throws {
+        let fixture = try KeyedFixture(rows: 300)
+        let plain = try KeyedFixture.databases.map { name in
+            try OpenFile(fixture.folder.path(name), flags: O_RDONLY)
+        }
+        try encryption(fixture).encrypt(for: .someKey)
+        for file in plain {
+            let size = Int(try file.size())
+            let bytes = try file.read(count: size, at: 0)
+            #expect(size > 4096 && bytes.count == size && bytes.allSatisfy { $0 == 0 })
+        }
+    }
+
     /// Ends itself at the n-th step.
     private static func encrypt(_ path: String, killedAt last: Int) throws {
         let steps = Lock(0)

@@ -199,6 +199,15 @@ import Testing
         #expect(try keyed.slots().slots.map(\.kind) == [.passphrase, .recoveryCode])
     }
 
+    @Test func anOldCopyOfTheKeysOpensWithTheOldPassphrase() throws {
+        let key = try made(Ways(named: .passphrase("old")))
+        let copy = try folder.read("keys")
+        try keyed.add(.passphrase("new"), for: key, replacing: [.passphrase])
+        #expect(code { _ = try keyed.unlock(with: Ways(named: .passphrase("old"))) } == .wrongSecret)
+        try folder.write(copy, to: "keys")
+        #expect(try keyed.unlock(with: Ways(named: .passphrase("old"))).isEqual(to: key))
+    }
+
     private func newCode(for key: SecretBytes) throws -> RecoveryCode {
         var shown: RecoveryCode?
         try keyed.newRecoveryCode(for: key) { shown = $0 }

@@ -144,6 +144,23 @@ import XFTP
         await place.relay.stop()
     }
 
+    @Test func theDocumentedLimitIsTheDefault() {
+        #expect(RelaySettings(folder: "").maxAnnounced == 8192)
+    }
+
+    @Test func addressesOfClientsAreNotStored() async throws {
+        let place = try RelayPlace()
+        let talk = try await place.connect()
+        var chunk = TestChunk()
+        try await chunk.create(on: talk)
+        #expect(try await chunk.put(on: talk) == .ok)
+        await place.relay.stop()
+        let files = ["records.db", "records.db-wal"].compactMap { try? place.folder.read("relay/" + $0) }
+        let bytes = Array(files.joined())
+        #expect(bytes.count > 4096)
+        #expect(!bytes.contains(Array("127.0.0.1".utf8)) && !bytes.contains([127, 0, 0, 1]))
+    }
+
     @Test func recordsWithoutBytesExpireAfterAnHour() async throws {
         let place = try RelayPlace { $0.quota = Self.record + 65_536 }
         let talk = try await place.connect()

@@ -103,6 +103,11 @@ struct WebLinkTests {
         #expect(throws: XFTPError.self) { try FileLink(parsing: text) }
     }
 
+    @Test("the documented limits are the default")
+    func documentedLimits() {
+        #expect(FileLink.longest == 8 << 20 && FileLink.longestUnpacked == 1 << 20)
+    }
+
     @Test("too long links are not unpacked")
     func long() {
         let text = "https://relay.example/#" + String(repeating: "A", count: FileLink.longestUnpacked * 2)
