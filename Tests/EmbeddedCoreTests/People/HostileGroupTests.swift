@@ -9,10 +9,10 @@ import Testing
 
 @Suite("Hostile group hosts")
 struct HostileGroupTests {
-    private static let (host, carol) = (MemberID(bytes: [1])!, MemberID(bytes: [3])!)
+    static let (host, carol) = (MemberID(bytes: [1])!, MemberID(bytes: [3])!)
 
     /// A profile in a group with its host (connection 1) and carol (connection 2).
-    private final class Stage: Sendable {
+    final class Stage: Sendable {
         let world: World
         let core: EmbeddedCore
         let agent = ToldAgent(isEarly: false) { _ in nil }

@@ -63,6 +63,38 @@ import Testing
         await later.shutDown()
     }
 
+    @Test func inventedAuthorsShareHostsBudget() async throws {
+        let stage = try await HostileGroupTests.Stage()
+        let (limit, more) = (ReceptionBudget.maxFiles, 3)
+        let relay = stage.world.relay
+        func forward(_ number: Int) async throws {
+            let author = try #require(MemberID(bytes: [7, UInt8(number)]))
+            let id = SharedMessageID(from: SystemRandomSource())
+            let image = ChatContent(.image(preview: "data:image/jpg;base64,AA=="))
+            let file = FileInvitation(name: "\(number).jpg", size: 10)
+            let parts = DescriptionPart.parts(of: relay.put(pattern(10)), limit: 15_000)
+            let events: [MessageEvent] =
+                [.message(NewMessage(image, file: file))] + parts.map { .description(of: id, $0) }
+            try await stage.hear(
+                events.enumerated().map { place, event in
+                    let message = ChatMessage(
+                        event, id: place == 0 ? id : SharedMessageID(from: SystemRandomSource()))
+                    let forwarded = ForwardedMessage(
+                        author: author, message: message, time: stage.world.clock.now())
+                    return ChatMessage(.group(.forwarded(forwarded)), id: nil)
+                }, over: 1)
+        }
+        for number in 0..<limit + more { try await forward(number) }
+        try await wait(until: "all are here or offers") {
+            let chat = try await stage.core.chat(named: "club")
+            let items = try await stage.core.items(of: chat, before: nil, count: 1000)
+            return ([.rcvComplete, .rcvInvitation(described: true)] as [FileStatus]).map { status in
+                items.count { $0.file?.status == status }
+            } == [limit, more]
+        }
+        await stage.core.shutDown()
+    }
+
     @Test func inlineFilesShareBudget() async throws {
         let stage = try await ToldStage()
         let (author, chat) = (Author.contact, stage.chat)
