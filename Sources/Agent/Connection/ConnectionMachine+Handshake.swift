@@ -156,9 +156,10 @@ extension ConnectionMachine {
     }
 
     /// Handles a request to this address. It is not encrypted by a ratchet, which exists only after
-    /// acceptance.
+    /// acceptance. Drops one with an unreadable link, which could never be accepted.
     mutating func receiveRequest(link: String, information: [UInt8], body: [UInt8]) {
-        guard state.phase == .address else { return }
+        guard state.phase == .address, case .invitation? = (try? ConnectionRequest(link: link))?.kind
+        else { return }
         emit(.remember(hash: SHA256.hash(body)))
         emit(.request(link: link, information: information))
     }

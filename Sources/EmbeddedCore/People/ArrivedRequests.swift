@@ -78,7 +78,9 @@ struct ArrivedRequests {
     }
 
     private func isFewAccepted() throws -> Bool {
-        try table.acceptedCount(since: change.elapsed.advanced(by: .seconds(-3600))) < Self.maxAccepted
+        let start = change.elapsed.advanced(by: .seconds(-3600))
+        try table.forgetFailed(before: start)
+        return try table.acceptedCount(since: start) < Self.maxAccepted
     }
 
     /// Returns a decoded request without its image, which is not shown before acceptance.

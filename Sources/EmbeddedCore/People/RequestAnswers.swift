@@ -61,9 +61,13 @@ final class RequestAnswers: Sendable {
             throw error
         } catch {
             let isFinal = (error as? AgentError).map { Self.finalCodes.contains($0.code) } ?? false
-            log.notice("accepted request failed: number=\(request.number) error=\(sentence(of: error))")
-            // Drop automatic failures, or strangers could fill the list.
-            if isFinal, try await isAutomatic(request) { return try await forget(request) }
+            let event = "accepted request failed: number=\(request.number) error=\(sentence(of: error))"
+            if isFinal, try await isAutomatic(request) {
+                // Only debug, and not listed, or strangers could fill the log and the list.
+                log.debug("\(event)")
+                return try await giveUp(request, agent)
+            }
+            log.notice("\(event)")
             try await note(sentence(of: error), isFinal: isFinal, of: request)
         }
     }
@@ -99,7 +103,7 @@ final class RequestAnswers: Sendable {
         do {
             return try await join(request, agent)
         } catch let error as AgentError where Self.finalCodes.contains(error.code) {
-            try await forget(request)
+            try await giveUp(request, agent)
             throw error
         } catch let error as AgentError where error.code == .stopped {
             throw error
@@ -185,14 +189,18 @@ final class RequestAnswers: Sendable {
             reason: request.reason.text)
     }
 
-    /// Deletes an invalid request, unless it was answered meanwhile.
-    private func forget(_ request: RequestTable.Request) async throws {
-        try await blocking.run { [store] in
+    /// Rejects an invalid request, unless it was answered meanwhile.
+    private func giveUp(_ request: RequestTable.Request, _ agent: any ConnectionAgent) async throws {
+        let isOpen = try await blocking.run { [store] in
             try store.commit { change in
-                guard try change.tables.requests.request(request.number)?.state == .accepted else { return }
-                try change.tables.requests.remove(request.number)
+                guard try change.tables.requests.request(request.number)?.state == .accepted else {
+                    return false
+                }
+                try change.tables.requests.setState(.rejected, of: request.number)
+                return true
             }
         }
+        if isOpen { try await reject(request, agent) }
     }
 
     private func reject(_ request: RequestTable.Request, _ agent: any ConnectionAgent) async throws {

@@ -10,7 +10,7 @@ enum StoredRequestState: String, SQLBindable, CaseIterable {
     /// To be passed to the agent, like `rejected`.
     case accepted
     case rejected
-    /// Answered; its connection exists.
+    /// Answered. Its connection exists, unless an automatic acceptance failed.
     case joined
 }
 
@@ -211,7 +211,19 @@ struct RequestTable {
             "DELETE FROM contact_request WHERE profile = ? AND connection = ?", profile, id.number)
     }
 
+    /// Deletes an answered request. An automatically accepted one keeps counting until `forgetFailed`.
     func remove(_ number: Int64) throws {
-        try connection.execute("DELETE FROM contact_request WHERE id = ?", number)
+        try connection.execute("DELETE FROM contact_request WHERE id = ? AND accepted IS NULL", number)
+        try connection.execute(
+            "UPDATE contact_request SET state = 'joined', message = x'', problem = NULL WHERE id = ?", number)
+    }
+
+    /// Deletes requests whose automatic acceptance failed and was before `time`.
+    func forgetFailed(before time: ElapsedTime) throws {
+        try connection.execute(
+            """
+            DELETE FROM contact_request
+            WHERE profile = ? AND state = 'joined' AND connection IS NULL AND accepted < ?
+            """, profile, time)
     }
 }
