@@ -21,6 +21,9 @@ final class FileReceiver: Sendable {
         self.downloads = downloads
     }
 
+    /// Number of files per transaction and of descriptions in memory. A contact may offer any number.
+    static let batch = 64
+
     static let alreadyReceiving = ChatError(.alreadyReceiving, "The file is being received already.")
 
     // MARK: - On request
@@ -130,7 +133,9 @@ final class FileReceiver: Sendable {
     }
 
     /// Returns descriptions of those files that would be received now. Blocks; not inside a transaction.
+    /// - Parameter items: at most `batch`.
     func descriptionsToBegin(of items: [ItemID]) throws -> [FileID: ReceivedDescription] {
+        assert(items.count <= Self.batch, "descriptions of \(items.count) files are read at once")
         let wanted = try store.read { tables in
             try items.compactMap { id -> FileID? in
                 guard let item = try tables.items.item(id), let file = item.file,
@@ -145,7 +150,8 @@ final class FileReceiver: Sendable {
     }
 
     /// Decides, after a description arrived or relays were approved, whether to receive the file. A file on
-    /// unapproved relays stays an offer with that problem.
+    /// unapproved relays stays an offer with that problem. One with a damaged description fails, so that it is
+    /// parsed only once.
     ///
     /// - Parameter description: nil if the file was not wanted at the lookup. A later request has already
     ///   started it.
@@ -157,12 +163,12 @@ final class FileReceiver: Sendable {
         do {
             try relays.check(description, approvedNow: offer.isApproved, change.tables)
         } catch let error as ChatError {
-            guard case .file(let kind) = error.code, kind == .notApproved || offer.status == .rcvAccepted,
-                offer.problem.sentence != error.sentence
-            else { return false }
+            guard case .file(let kind) = error.code else { return false }
             let problem = FileProblem(kind, error.sentence)
-            if try change.setStatus(.rcvAborted, of: file.id, from: [offer.status], problem: problem) {
-                try change.tell(.updated, of: file.id)
+            let status: StoredFileStatus = kind == .notApproved ? .rcvAborted : .rcvError
+            guard offer.status != status || offer.problem != problem else { return false }
+            if try change.setStatus(status, of: file.id, from: [offer.status], problem: problem) {
+                try change.tell(status == .rcvError ? .failed(problem) : .updated, of: file.id)
             }
             return false
         }
@@ -176,16 +182,23 @@ final class FileReceiver: Sendable {
     /// Starts to receive wanted files in these states, and returns them. Blocks.
     @discardableResult
     func beginRequested(ofStatus statuses: [StoredFileStatus]) throws -> [FileID] {
-        let offers = try store.read { try $0.downloads.items(ofDescribed: statuses) }
-        let descriptions = try descriptionsToBegin(of: offers)
-        return try store.commit { change in
-            try offers.compactMap { offer -> FileID? in
-                guard let item = try change.tables.items.item(offer), let file = item.file,
-                    try beginIfRequested(item, file, descriptions[file.id], change)
-                else { return nil }
-                return file.id
+        let now = store.clock.now()
+        let offers = try store.read { try $0.downloads.items(ofDescribed: statuses, at: now) }
+        var begun: [FileID] = []
+        for start in stride(from: 0, to: offers.count, by: Self.batch) {
+            let batch = Array(offers[start...].prefix(Self.batch))
+            let descriptions = try descriptionsToBegin(of: batch)
+            guard !descriptions.isEmpty else { continue }
+            begun += try store.commit { change in
+                try batch.compactMap { offer -> FileID? in
+                    guard let item = try change.tables.items.item(offer), let file = item.file,
+                        try beginIfRequested(item, file, descriptions[file.id], change)
+                    else { return nil }
+                    return file.id
+                }
             }
         }
+        return begun
     }
 
     /// Receives waiting files after relays were approved or the policy changed.

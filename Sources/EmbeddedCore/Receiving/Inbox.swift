@@ -12,7 +12,7 @@ final class Inbox: Sendable {
     private let deletions: ChunkDeletions
 
     /// Entries per transaction.
-    private static let batch = 64
+    private static let batch = FileReceiver.batch
 
     init(
         _ store: ProfileStore, _ inlineFiles: InlineFiles, _ receiver: FileReceiver, _ downloads: Downloads,

@@ -83,15 +83,17 @@ struct DownloadTable {
         return found ?? nil
     }
 
-    /// Returns items of described files in these states that may be received automatically.
-    func items(ofDescribed statuses: [StoredFileStatus]) throws -> [ItemID] {
+    /// Returns items of described files in these states that were requested, or may be received automatically
+    /// and have not expired.
+    func items(ofDescribed statuses: [StoredFileStatus], at time: Timestamp) throws -> [ItemID] {
         try connection.query(
             """
             SELECT i.id FROM file f JOIN item i ON i.id = f.item
             WHERE f.profile = ? AND f.status IN (\(StoredFileStatus.list(statuses)))
             AND f.description IS NOT NULL
-            AND (f.to_receive = ? OR f.to_receive = ? AND i.kind IN ('image', 'video', 'voice'))
-            """, profile, AutomaticReception.requested.rawValue, AutomaticReception.none.rawValue
+            AND (f.to_receive = ? OR f.to_receive = ? AND i.kind IN ('image', 'video', 'voice')
+                AND coalesce(f.expires > ?, 1))
+            """, profile, AutomaticReception.requested.rawValue, AutomaticReception.none.rawValue, time
         ) { ItemID($0.integer("id")) }
     }
 

@@ -15,7 +15,13 @@ import Testing
         let stage = try await ToldStage()
         let file = try await stage.offer(
             "a.jpg", size: 1000, stage.world.relay.put([1], describing: described))
-        #expect(try await stage.status(of: file) == .rcvInvitation(described: true))
+        try await wait(until: "it has failed") {
+            if case .rcvError(let problem) = try await stage.status(of: file) {
+                problem.kind == .damaged
+            } else {
+                false
+            }
+        }
         for command in [
             { try await stage.core.receiveFile(file, approvedRelays: true) },
             { _ = try await stage.core.claimFile(file, approvedRelays: true) },
@@ -118,6 +124,33 @@ import Testing
         }
         #expect(problem.kind == .neverUploaded && problem.sentence.contains("in a day"))
         await stage.core.shutDown()
+    }
+
+    @Test func damagedDescriptionsAreReadOnce() async throws {
+        let stage = try await ToldStage()
+        let count = 2 * FileReceiver.batch + 2
+        try stage.core.store.commit { change in
+            for number in 0..<count {
+                let time = change.time
+                let item = try change.tables.items.insertReceived(
+                    ItemTable.NetworkMessage(
+                        sender: "bob", time: time, content: MessageContent(kind: .image(preview: "")),
+                        created: time, fileName: "\(number).jpg", size: 10, transport: .xftp,
+                        expires: number == 0 ? time : time.advanced(by: FilePolicy.relayRetention)),
+                    in: stage.chat)
+                let file = try #require(try change.tables.items.item(item)?.file).id
+                try change.tables.uploads.describe(file, "damaged")
+            }
+        }
+        await stage.core.shutDown()
+
+        let later = try await stage.world.open("alice", over: ToldAgent(isEarly: false) { _ in nil }.making)
+        try await wait(until: "all but the expired one have failed") {
+            try await later.items(of: later.chat(named: "bob"), before: nil, count: 1000).count {
+                if case .rcvError(let problem) = $0.file?.status { problem.kind == .damaged } else { false }
+            } == count - 1
+        }
+        await later.shutDown()
     }
 
     @Test func fullDiskMakesUnaskedDownloadsOffersAgain() async throws {

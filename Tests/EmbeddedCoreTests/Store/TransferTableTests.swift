@@ -221,7 +221,7 @@ struct DownloadTableTests {
 
     @Test("automatic candidates are described and small or requested")
     func describedItems() throws {
-        var expected: [ItemID] = []
+        var (expected, requested): ([ItemID], Set<ItemID>) = ([], [])
         for kind in [StoredContentKind.file, .image, .video, .voice, .text] {
             for (isDescribed, isAsked) in [(true, true), (true, false), (false, true)] {
                 let made = try stage.file(
@@ -229,13 +229,24 @@ struct DownloadTableTests {
                     ["description": isDescribed ? "'d'" : "NULL", "to_receive": isAsked ? "1" : "0"])
                 if isDescribed, isAsked || [.image, .video, .voice].contains(kind) {
                     expected.append(made.item)
+                    if isAsked { requested.insert(made.item) }
                 }
             }
         }
         _ = try stage.file(.rcvComplete, kind: .image, ["description": "'d'"])
         _ = try stage.file(.rcvInvitation, kind: .image, of: stage.bob, ["description": "'d'"])
-        let found = try stage.change { try $0.downloads.items(ofDescribed: StoredFileStatus.offered) }
-        #expect(Set(found) == Set(expected) && found.count == expected.count)
+        func found(after seconds: Int) throws -> [ItemID] {
+            let time = StoreStage.now.advanced(by: .seconds(seconds))
+            return try stage.change {
+                try $0.downloads.items(ofDescribed: StoredFileStatus.offered, at: time)
+            }
+        }
+        for expires in ["NULL", "\(StoreStage.now.advanced(by: .seconds(1)).nanoseconds)"] {
+            try stage.execute("UPDATE file SET expires = \(expires)")
+            #expect(try Set(found(after: 0)) == Set(expected))
+            #expect(try found(after: 0).count == expected.count)
+        }
+        #expect(try Set(found(after: 1)) == requested)
     }
 
     @Test("each request gets a new key")
