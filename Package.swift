@@ -188,7 +188,6 @@ let package = Package(
             of: "Agent",
             uses: [
                 "Cryptography", "Network", "Posix", "Ratchet", "SMP", "SMPClient", "SMPRelay", "Store",
-                "chatfs",
             ]),
         tests(of: "ChatProtocol", uses: ["JSON"]),
         tests(of: "XFTP", uses: ["Cryptography", "Network", "XFTPRelay", "chatfs"]),

@@ -1,30 +1,19 @@
 import Base
-import Glibc
 import SMP
 import TestSupport
 import Testing
 
 @testable import Agent
 
-/// A profile with many connections, each with its own queue, over TLS and a relay process.
+/// A profile with many connections, each with its own queue, over TLS and our relay.
 @Suite("Many queues", .timeLimit(.minutes(10)))
 struct ManyQueuesTests {
     private static let count = 200
 
-    private func start(_ folder: TemporaryFolder) async throws -> (
-        process: RunningProcess, server: ServerAddress
-    ) {
-        let process = try await ChatFSProcess.start(["relay", "--dir", folder.path("relay")])
-        let line = try await wait(for: "the address for messages") {
-            process.lines.first { $0.hasPrefix("smp://") }
-        }
-        return (process, try #require(ServerAddress(line)))
-    }
-
-    @Test("all queues deliver after start, relay kill, sleep")
+    @Test("all queues deliver after start, relay restart, sleep")
     func allAreSubscribed() async throws {
-        let folder = try TemporaryFolder()
-        let (first, server) = try await start(folder)
+        let relay = try RealRelay()
+        let server = relay.server
         let latest = Lock<RealServers?>(nil)
         let reader = try await Person(
             MemoryRelay(),
@@ -68,11 +57,8 @@ struct ManyQueuesTests {
         try await reader.restart()
         try await check("after a start")
 
-        first.send(SIGKILL)
-        _ = try await first.ending()
-        let (second, again) = try await start(folder)
-        #expect(again == server)
-        try await check("after the relay was killed")
+        try await relay.restart()
+        try await check("after the relay restarted")
 
         latest.withLock { $0 }?.suspend()
         try await wait(until: "nothing is subscribed") { reader.agent.subscribedQueues == 0 }
@@ -82,6 +68,6 @@ struct ManyQueuesTests {
 
         await reader.end()
         await writer.end()
-        try await second.terminate()
+        await relay.stop()
     }
 }
