@@ -28,8 +28,7 @@ extension ChunkStore {
         if form == .stream { try synchronise(file) }
         try verify()
         if form == .stream {
-            try Self.name(file, path)
-            state.withLock { $0.isSpent = true }
+            try name(file, path)
             var arguments = arguments
             arguments.content = content
             return Copy(arguments: arguments, tags: tags)
@@ -40,6 +39,24 @@ extension ChunkStore {
         try CryptoFile.confirm(copy, arguments)
         try Self.name(copy, path)
         return Copy(arguments: arguments, tags: nil)
+    }
+
+    /// Gives the complete file its name, and one that stays if the core refuses and deletes it.
+    private func name(_ file: OpenFile, _ path: String) throws(SystemError) {
+        if state.withLock({ $0.ownName == nil }) {
+            let own = path + "-kept"
+            try Self.name(file, own)
+            state.withLock { $0.ownName = own }
+        }
+        try Self.name(file, path)
+    }
+
+    func removeOwnName() {
+        let name = state.withLock { state in
+            defer { state.ownName = nil }
+            return state.ownName
+        }
+        if let name { unlink(name) }
     }
 
     private static func name(_ file: OpenFile, _ path: String) throws(SystemError) {
@@ -93,6 +110,7 @@ extension ChunkStore {
         let (file, isSpent) = state.withLock { ($0.file, $0.isSpent) }
         guard let file else { preconditionFailure("a kept file is on the disk") }
         guard isSpent else { return file }
+        removeOwnName()
         let fresh = try Self.makeFile(in: folder)
         try inPieces(0..<layout.streamSize) { piece, position in
             let count = try readEncrypted(into: piece, at: position)

@@ -43,8 +43,10 @@ final class ChunkStore: Sendable {
         fileprivate var inMemory: Set<Int> = []
         /// nil: memory only.
         var file: OpenFile?
-        /// The file cannot become the durable copy: it lost its name, or the disk failed to keep it.
+        /// The disk failed to keep the file, so it cannot become the durable copy.
         var isSpent = false
+        /// Path of a second name of the file until `handOver`. A file that lost its only name gets no other.
+        var ownName: String?
         /// True after `handOver` or `erase`: nothing is written, and the bytes do not count.
         fileprivate var isClosed = false
         /// Number of losses since the last failure.
@@ -103,6 +105,7 @@ final class ChunkStore: Sendable {
     }
 
     deinit {
+        removeOwnName()
         dropFromMemory()
         usage.give(bytesOnDisk)
     }
@@ -305,6 +308,7 @@ final class ChunkStore: Sendable {
             usage.give(counted(state))
             state.isClosed = true
         }
+        removeOwnName()
         forgetUnread()
     }
 
