@@ -1,6 +1,7 @@
 import Base
 import ChatCore
 import Glibc
+import Posix
 import TestSupport
 import Testing
 
@@ -110,5 +111,38 @@ extension Workbench {
 
     fileprivate func acceptRows() throws {
         try outbox.context.journal.database.transaction { try $0.executeScript("DROP TRIGGER full") }
+    }
+
+    /// After a failed fsync another one succeeds without a write.
+    @Test func failedFsyncFailsAgainUntilRewritten() throws {
+        let bench = try Workbench()
+        let draft = try bench.outbox.create(name: name("a"), in: alice)
+        try draft.write("unwritten")
+        let file = try spoolDescriptor(in: bench.folder)
+        let kept = dup(file)
+        defer { close(kept) }
+        // Its fsync fails.
+        let device = try OpenFile("/dev/null", flags: O_RDWR)
+        dup2(device.descriptor, file)
+        #expect(throws: OutboxError.self) { try draft.synchronise() }
+        dup2(kept, file)
+        #expect(throws: OutboxError.self) { try draft.synchronise() }
+        #expect(!draft.machine.record.isDurable)
+        try draft.truncate(to: 0)
+        try draft.write("written")
+        try draft.synchronise()
+        #expect(draft.machine.record.isDurable)
+        draft.closed(.ofItsMaker)
+    }
+
+    private func spoolDescriptor(in folder: TemporaryFolder) throws -> CInt {
+        let open = try PrivateFolder.names(in: OpenFile("/proc/self/fd", flags: O_RDONLY))
+        return try #require(
+            open.compactMap(CInt.init).first { descriptor in
+                var path = [CChar](repeating: 0, count: 4096)
+                guard readlink("/proc/self/fd/\(descriptor)", &path, path.count - 1) > 0 else { return false }
+                let text = String(decoding: path.lazy.map(UInt8.init(bitPattern:)), as: UTF8.self)
+                return text.hasPrefix(folder.path("outbox/")) && text.contains("/spool/")
+            })
     }
 }

@@ -25,6 +25,8 @@ public final class Draft: Sendable {
         var holds = 0
         /// The bytes are deleted.
         var bytesAreGone = false
+        /// Error of a failed fsync, until all bytes are written anew.
+        var lostWrite: OutboxError?
         /// The row is wrong, and the spool file is marked for that (`Spool.mark`).
         var isMarked = false
         /// Operations of writers since the last verdict.
@@ -228,6 +230,7 @@ public final class Draft: Sendable {
                 try requireAllowed(size)
                 if size > old { try requireSpace(for: 0, whenLong: size) }
                 try file.truncate(to: size)
+                if size == 0 { current.withLock { $0.lostWrite = nil } }
             }
             tellLocked(.truncated(size: size, at: context.clock.now()))
         }
@@ -235,7 +238,8 @@ public final class Draft: Sendable {
 
     /// Makes bytes, name and key survive a power cut. After a crash the draft is recovered, or sent if it was
     /// closed.
-    /// - Throws: `noSpace`, `storage`.
+    /// - Throws: `noSpace`, `storage`. After a failed fsync the kernel takes the pages for written, so every
+    ///   later call throws the same error, until the draft is truncated to no bytes.
     public func synchronise() throws(OutboxError) {
         try mutex.withLock { () throws(OutboxError) in try synchroniseLocked() }
     }
@@ -248,10 +252,15 @@ public final class Draft: Sendable {
     /// Like `synchronise`, with the mutex held.
     func synchroniseLocked() throws(OutboxError) {
         guard !machine.isRemoved else { return }
-        try described {
-            try openFile().synchronise()
-            try context.spool.synchronise()
+        if let error = current.withLock(\.lostWrite) { throw error }
+        let file = try described { try openFile() }
+        do throws(OutboxError) {
+            try described { try file.synchronise() }
+        } catch {
+            current.withLock { $0.lostWrite = error }
+            throw error
         }
+        try described { try context.spool.synchronise() }
         _ = try handleLocked(.synchronised)
     }
 
