@@ -1,5 +1,6 @@
 import Base
 import ChatCore
+import Posix
 
 /// Size and relay of one chunk.
 public struct ChunkPlace: Hashable, Sendable {
@@ -27,6 +28,10 @@ public protocol ChunkSource: Sendable {
     func fetch(
         _ chunk: Int, progress: @escaping @Sendable (_ received: UInt64) -> Void
     ) async throws -> any FetchedChunk
+
+    /// Reads a chunk of an earlier mount at its position in the stream. Returns nil if it differs from the
+    /// description. Blocks on disk I/O.
+    func read(_ chunk: Int, from file: OpenFile) throws(SystemError) -> (any FetchedChunk)?
 }
 
 /// An arrived chunk that matches its description. Immutable and thread-safe; its memory is reused after the

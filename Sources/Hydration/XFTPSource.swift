@@ -52,6 +52,11 @@ struct XFTPSource: ChunkSource {
         return fetched
     }
 
+    func read(_ chunk: Int, from file: OpenFile) throws(SystemError) -> (any FetchedChunk)? {
+        let found = BufferedChunk(buffers, reader.streamRange(ofChunk: chunk).count)
+        return try reader.read(chunk: chunk, from: file, into: found.buffer) ? found : nil
+    }
+
     /// Reports a relay that refuses connections after 4 to 5 s. The hydrator retries later.
     private static let retryPolicy = RetryPolicy(first: .milliseconds(200), maxDelay: .seconds(2), tries: 6)
 

@@ -22,6 +22,16 @@ extension OpenFile {
         if error.isFullDisk { throw error }
     }
 
+    /// Returns the first position from `offset` on without data, at most the end of the file. Filesystems without holes
+    /// return the end.
+    /// - Throws: As lseek(2): ENXIO for an offset at the end or beyond.
+    public func firstHole(from offset: UInt64) throws(SystemError) -> UInt64 {
+        // SEEK_HOLE. Every read and write states its position, so that of the descriptor is free.
+        let hole = lseek(descriptor, off_t(clamping: offset), 4)
+        guard hole >= 0 else { throw SystemError(code: errno, operation: "look for a hole in a file") }
+        return UInt64(hole)
+    }
+
     /// Some network filesystems have no limit and report the largest number.
     static func bytes(blocks: UInt64, size: UInt64) -> UInt64 {
         let (bytes, overflow) = blocks.multipliedReportingOverflow(by: size)

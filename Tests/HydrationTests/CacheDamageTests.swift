@@ -42,7 +42,7 @@ import XFTP
             #expect(try await file.bytes(Self.wanted) == right)
             try await Self.waitUntilKept(stage)
             #expect(source.fetches.filter { $0 == 4 }.count == count)
-            let blocks = try #require(stage.unnamedFiles(in: "staging").first)
+            let blocks = try #require(stage.openFiles(in: "staging").first)
             // As it would be in another file, or never written.
             let other = [UInt8](repeating: count == 1 ? 0xaa : 0, count: Int(Self.chunk))
             try blocks.write(other, at: 4 * Self.chunk)
@@ -56,7 +56,7 @@ import XFTP
         let ranges = chunks.map { UInt64($0) * Self.chunk + 1000..<UInt64($0) * Self.chunk + 9000 }
         for range in ranges { #expect(try await file.bytes(range) == Pattern.bytes(range, seed: 1)) }
         try await wait(until: "both are kept") { stage.chunksOnDisk(of: FileID(1)).isSuperset(of: chunks) }
-        let blocks = try #require(stage.unnamedFiles(in: "staging").first)
+        let blocks = try #require(stage.openFiles(in: "staging").first)
         try Self.exchange((blocks, 4), (blocks, 7))
         for range in ranges { #expect(try await file.bytes(range) == Pattern.bytes(range, seed: 1)) }
         for chunk in chunks { #expect(source.fetches.filter { $0 == chunk }.count == 2) }
@@ -78,7 +78,7 @@ import XFTP
         try await wait(until: "both are kept") {
             ids.allSatisfy { stage.chunksOnDisk(of: FileID($0)).contains(4) }
         }
-        let blocks = try stage.unnamedFiles(in: "staging")
+        let blocks = try stage.openFiles(in: "staging")
         try #require(blocks.count == 2)
         try Self.exchange((blocks[0], 4), (blocks[1], 4))
         try await check()
@@ -102,8 +102,8 @@ import XFTP
         let right = Pattern.bytes(Self.wanted, seed: 1)
         #expect(try await file.bytes(Self.wanted) == right)
         try await Self.waitUntilKept(stage)
-        let blocks = try #require(stage.unnamedFiles(in: "staging").first)
-        try blocks.truncate(to: try blocks.size() - 60_000)
+        let blocks = try #require(stage.openFiles(in: "staging").first)
+        try blocks.truncate(to: 5 * Self.chunk - 60_000)
         #expect(try await file.bytes(Self.wanted) == right)
         #expect(source.fetches.filter { $0 == 4 }.count == 2)
         await stage.hydrator.shutDown()

@@ -26,8 +26,8 @@ import XFTP
             stage.chunksOnDisk(of: FileID(1)).isSuperset(of: 3...6)
         }
         #expect(try stage.folder.names(in: "cache") == [PrivateFolder.marker])
-        #expect(try stage.folder.names(in: "staging") == [])
-        let unfinished = try stage.unnamedFiles(in: isReceivedByCore ? "cache" : "staging")
+        #expect(try stage.folder.names(in: "staging") == ["received"])
+        let unfinished = try stage.openFiles(in: isReceivedByCore ? "cache" : "staging")
             .map { try $0.readAll(limit: 4 << 20) }
         try #require(unfinished.count == 1 && unfinished[0].count > 400_000)
         for start in stride(from: 0, to: 59_000, by: 9877) {
@@ -41,7 +41,7 @@ import XFTP
                 stage.hydrator.condition(of: FileID(1)).isStored
             }
         }
-        let caches = try stage.unnamedFiles(in: "cache").map { try $0.readAll(limit: 4 << 20) }
+        let caches = try stage.openFiles(in: "cache").map { try $0.readAll(limit: 4 << 20) }
         let isReadable = caches.contains { $0.contains(later[1000..<1016]) }
         #expect(isReadable == (mode == .plain && !isReceivedByCore))
         await stage.hydrator.shutDown()

@@ -87,20 +87,20 @@ import XFTP
         try await wait(until: "it is kept") { stage.core.state.withLock { $0.completed[FileID(1)] != nil } }
         #expect(Set(source.fetches).count == source.fetches.count)
         #expect(try await file.bytes(0..<size) == Pattern.bytes(0..<size, seed: 1))
-        #expect(try stage.unnamedFiles(in: "cache").isEmpty)
+        #expect(try stage.openFiles(in: "cache").isEmpty)
         await stage.hydrator.shutDown()
     }
 
-    @Test func unfinishedWholeHasNoName() async throws {
+    @Test func unfinishedWholeIsNotStaged() async throws {
         let stage = try Stage()
         let source = MemorySource(size: 30 * Self.chunk)
         source.behaviour.withLock { $0.failures[20] = [XFTPError(.damaged, "digest")] }
         let file = stage.hydrator.open(stage.offer(source))
         _ = try await file.bytes(0..<10 * Self.chunk)
         try await wait(until: "it got that far") { source.fetches.contains(20) }
-        #expect(try stage.folder.names(in: "staging") == [])
+        #expect(try stage.folder.names(in: "staging") == ["received"])
         await stage.hydrator.shutDown()
-        #expect(try stage.folder.names(in: "staging") == [])
+        #expect(try stage.folder.names(in: "staging") == ["received"])
     }
 
     // MARK: - Plain files

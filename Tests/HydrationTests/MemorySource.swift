@@ -107,6 +107,12 @@ final class MemorySource: ChunkSource {
         let size = Int(chunks[chunk].size)
         return await ThreadPool.shared.run { MemoryChunk(self, offset: offset, count: size) }
     }
+
+    func read(_ chunk: Int, from file: OpenFile) throws(SystemError) -> (any FetchedChunk)? {
+        let offset = chunks[..<chunk].reduce(0 as UInt64) { $0 + UInt64($1.size) }
+        let whole = MemoryChunk(self, offset: offset, count: Int(chunks[chunk].size))
+        return try file.read(count: whole.bytes.count, at: offset).elementsEqual(whole.bytes) ? whole : nil
+    }
 }
 
 /// A chunk of a memory source.

@@ -59,10 +59,10 @@ import XFTP
         await stage.hydrator.shutDown()
         let next = try Stage(retention: try RetentionList(in: own))
         let item = next.offer(MemorySource(size: 40 * Self.chunk))
-        #expect(next.hydrator.retainedFiles == [FileID(1)])
+        #expect(next.hydrator.filesOfEarlierMounts == [FileID(1)])
         next.hydrator.resume(item)
         try await wait(until: "it is kept") { next.core.state.withLock { $0.completed[FileID(1)] != nil } }
-        try await wait(until: "nothing more is retained") { next.hydrator.retainedFiles.isEmpty }
+        try await wait(until: "nothing more is retained") { next.hydrator.filesOfEarlierMounts.isEmpty }
         await next.hydrator.shutDown()
         #expect(try RetentionList(in: own).unfinishedBefore.isEmpty)
     }
@@ -216,7 +216,7 @@ import XFTP
         try await wait(until: "it is kept") { stage.core.state.withLock { $0.completed[FileID(1)] != nil } }
         try await wait(until: "it may go") { stage.hydrator.dehydrate(FileID(1)) }
         #expect(stage.hydrator.condition(of: FileID(1)) == HydrationCondition())
-        #expect(stage.hydrator.retainedFiles.isEmpty)
+        #expect(stage.hydrator.filesOfEarlierMounts.isEmpty)
         await stage.hydrator.shutDown()
         #expect(try RetentionList(in: own).unfinishedBefore.isEmpty)
     }

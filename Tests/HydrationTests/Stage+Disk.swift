@@ -13,10 +13,11 @@ extension Stage {
         return Set((0..<download.layout.count).filter(download.store.isOnDisk))
     }
 
-    /// Unnamed files in a folder of the stage, found through this process's descriptors.
-    func unnamedFiles(in name: String) throws -> [OpenFile] {
+    /// Files of this process in a folder of the stage, with or without a name.
+    func openFiles(in name: String) throws -> [OpenFile] {
         try OpenDescriptors.paths()
-            .filter { $0.value.hasPrefix(folder.path(name + "/")) && $0.value.hasSuffix("(deleted)") }
+            .filter { $0.value.hasPrefix(folder.path(name + "/")) }
             .keys.map { OpenFile(adopting: dup($0)) }
+            .filter { try $0.status().st_mode & S_IFMT == S_IFREG }
     }
 }

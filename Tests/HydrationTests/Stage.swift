@@ -15,10 +15,13 @@ struct Stage {
     let hydrator: Hydrator
     private let sources: Lock<[String: MemorySource]>
 
-    init(settings: HydrationSettings = HydrationSettings(), retention: RetentionList? = nil) throws {
-        folder = try TemporaryFolder()
-        core = MemoryCore(stagingFolder: try folder.makeFolder("staging"))
-        let sources = Lock<[String: MemorySource]>([:])
+    /// - Parameter before: An earlier mount of the same profile.
+    init(
+        settings: HydrationSettings = HydrationSettings(), retention: RetentionList? = nil, after before: Stage? = nil
+    ) throws {
+        folder = try before?.folder ?? TemporaryFolder()
+        core = try before?.core ?? MemoryCore(stagingFolder: folder.makeFolder("staging"))
+        let sources = before?.sources ?? Lock([:])
         self.sources = sources
         hydrator = try Hydrator(
             core: core, cacheFolder: PrivateFolder(folder.path("cache"), purpose: "test cache"),

@@ -35,7 +35,7 @@ import Testing
 
     /// Flips one bit of the unnamed file.
     private static func flip(at position: UInt64, on stage: Stage) throws {
-        let file = try #require(stage.unnamedFiles(in: "staging").first)
+        let file = try #require(stage.openFiles(in: "staging").first)
         let before = try file.read(count: 1, at: position)
         try #require(before.count == 1)
         try file.write(before.map { $0 ^ 4 }, at: position)

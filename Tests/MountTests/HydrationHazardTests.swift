@@ -46,10 +46,10 @@ struct HydrationHazardTests {
         // Only root may inspect the process. Unnamed files vanish with it; until then they are on the disk.
         if geteuid() == 0 {
             try await wait(until: "both lie on the disk") {
-                try Self.bytesOnDisk(of: daemon, below: mounts.folder.path) > 8_000_000
+                try Self.bytesOnDisk(of: daemon, below: mounts.path("data/profiles/2/staging")) > 8_000_000
             }
             daemon.send(SIGSTOP)
-            for file in try Self.unnamedFiles(of: daemon, below: mounts.folder.path) {
+            for file in try Self.openFiles(of: daemon, below: mounts.folder.path) {
                 #expect(!Self.hasMark(try file.readAll(limit: 1 << 26)))
             }
         }
@@ -117,7 +117,7 @@ struct HydrationHazardTests {
         #expect(try file.read(count: 4096, at: 0) == Array(bytes[..<4096]))
         let staging = mounts.path("data/profiles/2/staging")
         func staged() throws -> OpenFile? {
-            try Self.unnamedFiles(of: mounts.daemon("bob"), below: staging, flags: O_RDWR).first {
+            try Self.openFiles(of: mounts.daemon("bob"), below: staging, flags: O_RDWR).first {
                 try $0.size() > 4_000_000
             }
         }
@@ -135,8 +135,8 @@ struct HydrationHazardTests {
         #expect(try mounts.read("bob/alice/film.bin") == bytes)
     }
 
-    /// Unnamed files that a process has open.
-    private static func unnamedFiles(
+    /// Files that a process has open, with or without a name.
+    private static func openFiles(
         of process: RunningProcess, below folder: String, flags: Int32 = O_RDONLY
     ) throws -> [OpenFile] {
         let descriptors = "/proc/\(process.processIdentifier)/fd"
@@ -147,13 +147,13 @@ struct HydrationHazardTests {
                     descriptors + "/" + name, $0.baseAddress!.assumingMemoryBound(to: CChar.self), $0.count)
             }
             let path = String(decoding: target.prefix(max(0, length)), as: UTF8.self)
-            guard path.hasPrefix(folder), path.hasSuffix("(deleted)") else { return nil }
-            return try OpenFile(descriptors + "/" + name, flags: flags)
+            guard path.hasPrefix(folder) else { return nil }
+            return try OpenFile.regular(descriptors + "/" + name, flags: flags)
         }
     }
 
     private static func bytesOnDisk(of process: RunningProcess, below folder: String) throws -> UInt64 {
-        try unnamedFiles(of: process, below: folder).reduce(0) {
+        try openFiles(of: process, below: folder).reduce(0) {
             $0 + UInt64(try $1.status().st_blocks) * 512
         }
     }

@@ -1,11 +1,12 @@
 import Base
+import ChatCore
 import CLinux
 import Cryptography
 import Glibc
 import Posix
 
 /// The folder of plain copies and of chunks that the core does not keep, and the limit of all partly received
-/// files. Every file in it is unlinked as soon as it is created.
+/// files. Every file in it is unlinked as soon as it is created. Other partly received files lie in `partial`.
 struct CacheFolder: Sendable {
     private let folder: PrivateFolder
     private let mode: CacheMode
@@ -15,9 +16,13 @@ struct CacheFolder: Sendable {
     private let unread: ChunkMemory
     private let lastStore = Lock<UInt64>(0)
     let usage = CacheUsage()
+    let partial: PartialFileFolder
 
     /// Deletes files that an earlier process left between creation and unlinking.
-    init(folder: PrivateFolder, settings: HydrationSettings) throws(HydrationError) {
+    /// - Parameter staging: The core's staging folder.
+    init(
+        folder: PrivateFolder, staging: String, settings: HydrationSettings
+    ) throws(HydrationError) {
         self.folder = folder
         mode = settings.cacheMode
         limit = settings.cacheLimit
@@ -27,6 +32,7 @@ struct CacheFolder: Sendable {
         unread = ChunkMemory(limit: settings.unreadMemory)
         do throws(SystemError) {
             try folder.empty()
+            partial = try PartialFileFolder(in: staging, keeps: mode != .memory, usage)
         } catch {
             throw HydrationError(
                 .cache, "The cache folder cannot be emptied. \(error.sentence)", cause: error)
@@ -40,7 +46,7 @@ struct CacheFolder: Sendable {
     ///   - staging: The core's staging folder.
     ///   - content: Expected place of the content in the stream, in bytes.
     func makeStore(
-        _ layout: ChunkLayout, _ arguments: FileArguments, _ form: ChunkStore.Form, staging: String,
+        _ file: FileID, _ layout: ChunkLayout, _ arguments: FileArguments, _ form: ChunkStore.Form, staging: String,
         content: Range<UInt64>
     ) throws -> ChunkStore {
         let number = lastStore.withLock { last in
@@ -49,7 +55,9 @@ struct CacheFolder: Sendable {
         }
         let place: ChunkStore.Place =
             form.isKept
-            ? .folder(try OpenFile(staging, flags: O_RDONLY | chatfs_o_directory))
+            ? .partial(
+                try partial.open(file, size: layout.streamSize),
+                staging: try OpenFile(staging, flags: O_RDONLY | chatfs_o_directory))
             : usesDisk ? .file(try makeFile()) : .memory
         return try ChunkStore(
             number: number, layout, arguments, form, in: place, content: content, memory: memory,

@@ -28,7 +28,7 @@ extension ChunkStore {
         if form == .stream { try synchronise(file) }
         try verify()
         if form == .stream {
-            try name(file, path)
+            try Self.name(file, path)
             var arguments = arguments
             arguments.content = content
             return Copy(arguments: arguments, tags: tags)
@@ -39,24 +39,6 @@ extension ChunkStore {
         try CryptoFile.confirm(copy, arguments)
         try Self.name(copy, path)
         return Copy(arguments: arguments, tags: nil)
-    }
-
-    /// Gives the complete file its name, and one that stays if the core refuses and deletes it.
-    private func name(_ file: OpenFile, _ path: String) throws(SystemError) {
-        if state.withLock({ $0.ownName == nil }) {
-            let own = path + "-kept"
-            try Self.name(file, own)
-            state.withLock { $0.ownName = own }
-        }
-        try Self.name(file, path)
-    }
-
-    func removeOwnName() {
-        let name = state.withLock { state in
-            defer { state.ownName = nil }
-            return state.ownName
-        }
-        if let name { unlink(name) }
     }
 
     private static func name(_ file: OpenFile, _ path: String) throws(SystemError) {
@@ -110,12 +92,12 @@ extension ChunkStore {
         let (file, isSpent) = state.withLock { ($0.file, $0.isSpent) }
         guard let file else { preconditionFailure("a kept file is on the disk") }
         guard isSpent else { return file }
-        removeOwnName()
         let fresh = try Self.makeFile(in: folder)
         try inPieces(0..<layout.streamSize) { piece, position in
             let count = try readEncrypted(into: piece, at: position)
             try fresh.write(UnsafeRawBufferPointer(rebasing: piece[..<count]), at: position)
         }
+        try partial?.replace(with: fresh)
         state.withLock { ($0.file, $0.isSpent) = (fresh, false) }
         return fresh
     }

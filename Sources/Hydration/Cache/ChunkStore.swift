@@ -20,8 +20,8 @@ final class ChunkStore: Sendable {
 
     /// The place of the sparse file.
     enum Place: Sendable {
-        /// A folder where it can get a name.
-        case folder(OpenFile)
+        /// A file that the next mount continues, and the core's staging folder.
+        case partial(PartialFile, staging: OpenFile)
         case file(OpenFile)
         case memory
     }
@@ -33,8 +33,16 @@ final class ChunkStore: Sendable {
         case inMemory
         /// Also in `unread`, until a reader has passed it or it is evicted.
         case onDisk
+        /// On the disk since an earlier mount, and not yet compared with its digest.
+        case unchecked
 
         var isOnDisk: Bool { if case .onDisk = self { true } else { false } }
+        var takesDisk: Bool {
+            switch self {
+            case .onDisk, .unchecked: true
+            case .arrived, .inMemory: false
+            }
+        }
     }
 
     struct State {
@@ -45,8 +53,8 @@ final class ChunkStore: Sendable {
         var file: OpenFile?
         /// The disk failed to keep the file, so it cannot become the durable copy.
         var isSpent = false
-        /// Path of a second name of the file until `handOver`. A file that lost its only name gets no other.
-        var ownName: String?
+        /// The next mount continues the file.
+        var isContinued = false
         /// True after `handOver` or `erase`: nothing is written, and the bytes do not count.
         fileprivate var isClosed = false
         /// Number of losses since the last failure.
@@ -67,7 +75,9 @@ final class ChunkStore: Sendable {
     let layout: ChunkLayout
     let form: Form
     let arguments: FileArguments
+    /// The core's staging folder; nil if the core gets no copy.
     let folder: OpenFile?
+    let partial: PartialFile?
     let tags: BlockTags
     private let contentEnd: UInt64
     private let box: StreamBox
@@ -96,16 +106,21 @@ final class ChunkStore: Sendable {
         contentEnd = content.upperBound
         tags = BlockTags(sections: Array(layout.offsets.dropLast()), contentOffset: content.lowerBound)
         switch place {
-        case .folder(let folder):
-            self.folder = folder
-            state = Lock(State(file: try Self.makeFile(in: folder)))
-        case .file(let file): (folder, state) = (nil, Lock(State(file: file)))
-        case .memory: (folder, state) = (nil, Lock(State()))
+        case .partial(let partial, let staging):
+            (folder, self.partial) = (staging, partial)
+            var state = State(file: partial.file)
+            for chunk in partial.isNew ? [] : try Self.allocated(layout, partial.file) {
+                state.chunks[chunk] = .unchecked
+                usage.take(layout.size(of: chunk))
+            }
+            self.state = Lock(state)
+        case .file(let file): (folder, partial, state) = (nil, nil, Lock(State(file: file)))
+        case .memory: (folder, partial, state) = (nil, nil, Lock(State()))
         }
     }
 
     deinit {
-        removeOwnName()
+        if state.withLock({ !$0.isContinued }) { partial?.remove() }
         dropFromMemory()
         usage.give(bytesOnDisk)
     }
@@ -114,6 +129,19 @@ final class ChunkStore: Sendable {
         memory.drop(store: number)
         forgetUnread()
     }
+
+    /// The chunks without a hole in the file.
+    private static func allocated(_ layout: ChunkLayout, _ file: OpenFile) throws(SystemError) -> [Int] {
+        var chunks: [Int] = []
+        for chunk in 0..<layout.count {
+            let range = layout.range(of: chunk)
+            if try file.firstHole(from: range.lowerBound) >= range.upperBound { chunks.append(chunk) }
+        }
+        return chunks
+    }
+
+    /// The file stays for the next mount, which continues it.
+    func leaveForNextMount() { state.withLock { $0.isContinued = !$0.isClosed } }
 
     static func makeFile(in folder: OpenFile) throws(SystemError) -> OpenFile {
         OpenFile(adopting: try check("make a file") { chatfs_open_unnamed(folder.descriptor) })
@@ -127,7 +155,7 @@ final class ChunkStore: Sendable {
 
     private func counted(_ state: State) -> UInt64 {
         if state.isClosed { return 0 }
-        return state.chunks.filter(\.value.isOnDisk).reduce(0) { $0 + layout.size(of: $1.key) }
+        return state.chunks.filter(\.value.takesDisk).reduce(0) { $0 + layout.size(of: $1.key) }
     }
 
     private func key(_ chunk: Int) -> ChunkMemory.Key { ChunkMemory.Key(store: number, chunk: chunk) }
@@ -136,7 +164,7 @@ final class ChunkStore: Sendable {
         switch state.withLock({ $0.chunks[chunk] }) {
         case .arrived, .onDisk: true
         case .inMemory: memory.holds(key(chunk))
-        case nil: false
+        case .unchecked, nil: false
         }
     }
 
@@ -220,8 +248,15 @@ final class ChunkStore: Sendable {
         case .arrived(let fetched): fetched
         case .inMemory: memory.use(key(chunk))
         case .onDisk: unread.use(key(chunk))
-        case nil: nil
+        case .unchecked, nil: nil
         }
+    }
+
+    // MARK: - Chunks of an earlier mount
+
+    /// The file if it has an unchecked chunk.
+    func uncheckedFile(_ chunk: Int) -> OpenFile? {
+        state.withLock { if case .unchecked = $0.chunks[chunk] { $0.file } else { nil } }
     }
 
     // MARK: - Keeping
@@ -237,7 +272,7 @@ final class ChunkStore: Sendable {
             state.chunks[chunk] = place
             if case .inMemory = place { state.inMemory.insert(chunk) } else { state.inMemory.remove(chunk) }
             if state.isClosed { return before }
-            switch (before?.isOnDisk == true, place?.isOnDisk == true) {
+            switch (before?.takesDisk == true, place?.takesDisk == true) {
             case (false, true): usage.take(layout.size(of: chunk))
             case (true, false): usage.give(layout.size(of: chunk))
             default: break
@@ -247,9 +282,11 @@ final class ChunkStore: Sendable {
     }
 
     /// Writes a held chunk to the disk. Returns false if it is no longer wanted.
-    /// - Parameter isAwaited: If true, a sequential reader has yet to read it.
+    /// - Parameters:
+    ///   - isAwaited: If true, a sequential reader has yet to read it.
+    ///   - isHere: If true, the file has these bytes already.
     func write(
-        _ fetched: any FetchedChunk, _ chunk: Int, isAwaited: Bool = false
+        _ fetched: any FetchedChunk, _ chunk: Int, isAwaited: Bool = false, isHere: Bool = false
     ) throws(SystemError) -> Bool {
         let file = state.withLock { $0.isClosed || $0.chunks[chunk] == nil ? nil : $0.file }
         guard let file else { return false }
@@ -260,7 +297,7 @@ final class ChunkStore: Sendable {
             // Tagged first: the copy then finds the bytes in the processor's cache.
             let piece = UnsafeRawBufferPointer(rebasing: fetched.bytes.dropFirst(written).prefix(Self.piece))
             tagging.add(piece)
-            try file.write(piece, at: start + UInt64(written))
+            if !isHere { try file.write(piece, at: start + UInt64(written)) }
             written += piece.count
         }
         // So that the final fsync is short. Not after each small chunk.
@@ -308,7 +345,7 @@ final class ChunkStore: Sendable {
             usage.give(counted(state))
             state.isClosed = true
         }
-        removeOwnName()
+        partial?.remove()
         forgetUnread()
     }
 

@@ -65,6 +65,7 @@ struct FilePreparation: Sendable {
             }
         }
         guard let source else { return fail(.noCopy) }
+        context.dropUnused(file.id)
         do {
             let whole = try await context.openStored(source, size: described.size, for: file) {
                 file.step { machine, now in
@@ -140,7 +141,7 @@ struct FilePreparation: Sendable {
             claim.isReceivedByCore ? .none : claim.keepsStream ? .stream : .content
         let store = try await onPool {
             try context.cache.makeStore(
-                layout, source.arguments, form, staging: context.core.stagingFolder,
+                file.id, layout, source.arguments, form, staging: context.core.stagingFolder,
                 content: start..<start + described.size)
         }
         return Download(source: source, store: store, remains: claim.remains)

@@ -48,9 +48,15 @@ final class HydrationContext: Sendable {
     /// - Parameter disk: A file on the disk; nil for that of the cache folder.
     func reserveCapacity(_ bytes: UInt64, on disk: OpenFile? = nil, for file: CachedFile) -> Bool {
         while !cache.hasCapacity(for: bytes, on: disk) {
-            guard registry.evictOldest(sparing: file) else { return false }
+            guard cache.partial.deleteOldest() || registry.evictOldest(sparing: file) else { return false }
         }
         return true
+    }
+
+    /// Drops the part of a file that an earlier mount received, unless the file is in use.
+    func dropUnused(_ file: FileID) {
+        guard let name = cache.partial.take(file) else { return }
+        tasks.spawn { [cache] in await ThreadPool.shared.run { cache.partial.delete(name) } }
     }
 }
 

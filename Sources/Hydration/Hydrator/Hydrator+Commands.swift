@@ -35,7 +35,9 @@ extension Hydrator {
     /// Drops received chunks or the plain copy of a file and invalidates the kernel's pages. Returns false if the file is
     /// open or pinned.
     public func dehydrate(_ file: FileID) -> Bool {
-        context.registry[file]?.evict(invalidates: true) ?? true
+        if let known = context.registry[file] { return known.evict(invalidates: true) }
+        context.dropUnused(file)
+        return true
     }
 
     /// Dehydrates a file, waiting at most 5 s for unwanted operations such as a query of the core or storage.
@@ -71,6 +73,7 @@ extension Hydrator {
             // If cancelled, the loop ends at its condition.
             try? await Task.sleep(for: .milliseconds(20))
         }
+        context.dropUnused(file)
         return true
     }
 
@@ -97,12 +100,17 @@ extension Hydrator {
     /// All pinned files, including those not used in this mount.
     public var pinnedFiles: Set<FileID> { context.retention.pinned }
 
-    /// All files to receive without a reader, of this and earlier mounts.
-    public var retainedFiles: Set<FileID> { context.retention.pinned.union(context.retention.unfinished) }
+    /// All files of earlier mounts: pinned, unfinished or partly here.
+    public var filesOfEarlierMounts: Set<FileID> {
+        context.retention.pinned.union(context.retention.unfinished).union(context.cache.partial.unusedFiles)
+    }
 
-    /// Continues a file that an earlier mount left pinned or unfinished.
+    /// Continues a file that an earlier mount left pinned or unfinished. Drops the part of one that cannot arrive any
+    /// more.
     public func resume(_ item: ChatItem) {
-        guard let file = item.file, !context.retention.of(file.id).isEmpty else { return }
+        guard let file = item.file else { return }
+        if file.status.isReadable || file.status.problem?.isFinal == true { context.dropUnused(file.id) }
+        guard !context.retention.of(file.id).isEmpty else { return }
         resume(item, file, isPinned: false)
     }
 
@@ -146,7 +154,10 @@ extension Hydrator {
     }
 
     /// Evicts all files that are not open or pinned.
-    public func clearCache() { context.registry.evictAll() }
+    public func clearCache() {
+        context.registry.evictAll()
+        context.cache.partial.unusedFiles.forEach(context.dropUnused)
+    }
 
     /// Returns the state from memory, with one system call for the free space.
     public func cacheReport() -> CacheReport {
@@ -154,7 +165,7 @@ extension Hydrator {
         return CacheReport(
             mode: settings.cacheMode, bytesOnDisk: cache.usage.total, limit: settings.cacheLimit,
             minimumFree: settings.minimumFree, free: cache.freeBytes() ?? 0,
-            files: context.registry.all.count { $0.condition.cached > 0 },
+            files: context.registry.all.count { $0.condition.cached > 0 } + cache.partial.unusedFiles.count,
             pinned: context.retention.pinned.count)
     }
 }

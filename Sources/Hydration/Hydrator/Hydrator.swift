@@ -20,7 +20,9 @@ public final class Hydrator: Sendable {
         retention: RetentionList? = nil, makeSource: @escaping ChunkSourceMaker
     ) throws(HydrationError) {
         context = HydrationContext(
-            core: core, cache: try CacheFolder(folder: cacheFolder, settings: settings), settings: settings,
+            core: core,
+            cache: try CacheFolder(folder: cacheFolder, staging: core.stagingFolder, settings: settings),
+            settings: settings,
             retention: RetentionRequests(retention, finishesWhatWasRead: settings.finishesWhatWasRead),
             makeSource: makeSource)
     }
@@ -71,7 +73,9 @@ public final class Hydrator: Sendable {
     public func remove(_ file: FileID, atOnce: Bool = false) {
         if let object = context.registry[file] {
             object.step { machine, _ in machine.remove(atOnce: atOnce) }
-        } else if context.retention.of(file).contains(.unfinished) {
+        } else {
+            context.dropUnused(file)
+            guard context.retention.of(file).contains(.unfinished) else { return }
             context.retention.setUnfinished(file, false)
             context.retention.save(in: context.tasks)
         }
@@ -79,7 +83,11 @@ public final class Hydrator: Sendable {
 
     /// Returns the state from memory, without waiting.
     public func condition(of file: FileID) -> HydrationCondition {
-        context.registry[file]?.condition ?? HydrationCondition()
+        if let known = context.registry[file] { return known.condition }
+        guard let (bytes, percent) = context.cache.partial.progress(of: file) else {
+            return HydrationCondition()
+        }
+        return HydrationCondition(progress: percent, cached: bytes)
     }
 
     /// Returns the items whose files are open, retained or cached, as last described by the core. From
@@ -89,12 +97,14 @@ public final class Hydrator: Sendable {
     /// Returns a stream of changes from now on, until it is dropped or the hydrator is shut down.
     public func changes() -> AsyncStream<HydrationChange> { context.changes.subscribe() }
 
-    /// Answers all readers, stops downloads, abandons unfinished claims and empties the cache.
+    /// Answers all readers, stops downloads, abandons unfinished claims and empties the cache. Partly received files
+    /// stay for the next mount, unless chunks are cached in memory.
     public func shutDown() async {
         var claimed: [FileID] = []
         for file in context.registry.close() {
-            if case .chunks = file.withMachine(\.phase.content) {
+            if case .chunks(let download) = file.withMachine(\.phase.content) {
                 claimed.append(file.id)
+                if context.cache.usesDisk { download.store.leaveForNextMount() }
             }
             file.step { machine, _ in machine.shutDown() }
         }

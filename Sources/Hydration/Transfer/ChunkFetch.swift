@@ -4,7 +4,7 @@ import Cryptography
 import Posix
 import XFTP
 
-/// Downloads one chunk. Readers get its bytes as soon as the digest matches; then it is stored. The first chunk
+/// Downloads one chunk, unless an earlier mount has received it. Readers get its bytes as soon as the digest matches; then it is stored. The first chunk
 /// also contains the header with the content's position.
 struct ChunkFetch: Sendable {
     private let fetch: ChunkTransfers.Fetch
@@ -26,8 +26,14 @@ struct ChunkFetch: Sendable {
         guard file.withMachine({ $0.phase.isPresent(download) }) else { return nil }
         let layout = download.layout
         do {
-            let fetched = try await download.source.fetch(fetch.chunk) { [transfers, fetch] received in
-                transfers.progressed(fetch, received: received)
+            let found = try await chunkOfEarlierMount()
+            let fetched: any FetchedChunk
+            if let found {
+                fetched = found
+            } else {
+                fetched = try await download.source.fetch(fetch.chunk) { [transfers, fetch] received in
+                    transfers.progressed(fetch, received: received)
+                }
             }
             guard fetched.bytes.count == Int(layout.size(of: fetch.chunk)) else {
                 throw HydrationError(.damaged, "A chunk's length differs from the file description.")
@@ -36,13 +42,22 @@ struct ChunkFetch: Sendable {
             download.store.hold(fetched, fetch.chunk)
             transfers.arrived(fetch, contentOffset: offset)
             await ChunkStore.threads.run {
-                ChunkStorage(of: file, download).store(fetched, fetch.chunk)
+                ChunkStorage(of: file, download).store(fetched, fetch.chunk, isHere: found != nil)
             }
             return nil
         } catch {
             let size = layout.size(of: fetch.chunk)
             return context.failures.problem(error, of: file.id, missing: size, remains: download.remains)
         }
+    }
+
+    private func chunkOfEarlierMount() async throws -> (any FetchedChunk)? {
+        guard let disk = download.store.uncheckedFile(fetch.chunk) else { return nil }
+        let found = try await ChunkStore.threads.run { () throws(any Error) in
+            try download.source.read(fetch.chunk, from: disk)
+        }
+        if found == nil { download.store.forget(fetch.chunk) }
+        return found
     }
 
     private func contentOffset(_ fetched: any FetchedChunk) throws -> UInt64 {

@@ -14,8 +14,9 @@ struct ChunkStorage: Sendable {
     }
 
     /// Stores an arrived chunk, and others that are only in memory if the whole file is wanted.
-    func store(_ fetched: any FetchedChunk, _ chunk: Int) {
-        if !write(fetched, chunk) { keepInMemory(fetched, chunk) }
+    /// - Parameter isHere: If true, the disk has it already.
+    func store(_ fetched: any FetchedChunk, _ chunk: Int, isHere: Bool) {
+        if !write(fetched, chunk, isHere: isHere) { keepInMemory(fetched, chunk) }
         // Checked after the chunk has its place: the file may be wanted since.
         storeRest()
     }
@@ -31,17 +32,18 @@ struct ChunkStorage: Sendable {
     private var isWanted: Bool { file.withMachine { $0.wantsStorage(download) } }
 
     /// Evicts old files for the chunk. Returns false if there is no space.
-    private func write(_ fetched: any FetchedChunk, _ chunk: Int) -> Bool {
+    private func write(_ fetched: any FetchedChunk, _ chunk: Int, isHere: Bool = false) -> Bool {
         guard let disk = store.file, file.withMachine({ !$0.hasFailedToStore(download) }) else {
             return false
         }
         let hasCapacity =
-            context.cache.usesDisk
-            && context.reserveCapacity(UInt64(fetched.bytes.count), on: disk, for: file)
+            isHere
+            || context.cache.usesDisk
+                && context.reserveCapacity(UInt64(fetched.bytes.count), on: disk, for: file)
         guard hasCapacity || store.form.isKept && isWanted else { return false }
         do {
             let isAwaited = file.withMachine { $0.awaits(chunk) }
-            if try store.write(fetched, chunk, isAwaited: isAwaited) {
+            if try store.write(fetched, chunk, isAwaited: isAwaited, isHere: isHere) {
                 file.step { $0.stored(download, chunk, now: $1) }
             }
             return true

@@ -73,6 +73,18 @@ public final class ChunkwiseReader: Sendable {
         try await client.fetch(description.chunks[chunk], into: buffer, retry: retry, counter: counter)
     }
 
+    /// Reads an encrypted chunk from a file with the whole stream. Returns false if it differs from the description.
+    /// Blocks on disk I/O.
+    public func read(
+        chunk: Int, from file: OpenFile, into buffer: ChunkBuffer
+    ) throws(SystemError) -> Bool {
+        let range = streamRange(ofChunk: chunk)
+        buffer.count = try file.read(
+            into: UnsafeMutableRawBufferPointer(rebasing: buffer.storage[..<range.count]), at: range.lowerBound)
+        return buffer.count == range.count
+            && SHA256.hash(UnsafeRawBufferPointer(buffer.bytes)) == description.chunks[chunk].digest
+    }
+
     /// Decrypts an encrypted chunk in place, or encrypts it again. Blocks for about 1 ms per 4 MiB, so run it on a pool
     /// thread.
     public func transform(_ buffer: ChunkBuffer, chunk: Int) {

@@ -110,9 +110,9 @@ struct CacheRequestHandler: Sendable {
         }
     }
 
-    /// Resumes files that an earlier mount left pinned or unfinished.
+    /// Resumes files that an earlier mount left pinned, unfinished or partly received.
     func resume() async {
-        for file in hydrator.retainedFiles.sorted() {
+        for file in hydrator.filesOfEarlierMounts.sorted() {
             do throws(ChatError) {
                 if let item = try await core.item(of: file) {
                     hydrator.resume(item)

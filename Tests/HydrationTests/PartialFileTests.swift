@@ -1,0 +1,167 @@
+import Base
+import ChatCore
+import Glibc
+import Posix
+import TestSupport
+import Testing
+import XFTP
+
+@testable import Hydration
+
+/// Partly received files outlive their mount.
+@Suite struct PartialFileTests {
+    private static let chunk: UInt64 = 65_536
+    private static let size = 10 * chunk
+    private static let parts = [10..<20, 4 * chunk..<5 * chunk, 7 * chunk..<8 * chunk]
+    private static let id = FileID(1)
+
+    /// A file whose first, fifth, sixth, eighth and ninth chunk are on the disk: the header moves the content.
+    private func partlyRead(_ source: MemorySource, in stage: Stage) async throws -> ChatItem {
+        let item = stage.offer(source)
+        let file = stage.hydrator.open(item)
+        try await expectParts(of: file)
+        try await wait(until: "they are stored") { stage.chunksOnDisk(of: Self.id) == [0, 4, 5, 7, 8] }
+        file.close()
+        return item
+    }
+
+    private func expectParts(of file: HydratedFile) async throws {
+        for range in Self.parts { #expect(try await file.bytes(range) == Pattern.bytes(range, seed: 1)) }
+    }
+
+    private static var settings: HydrationSettings {
+        var settings = HydrationSettings()
+        settings.finishesWhatWasRead = false
+        settings.chunksAhead = 0
+        return settings
+    }
+
+    private func files(of stage: Stage) throws -> [String] { try stage.folder.names(in: "staging/received") }
+
+    @Test(arguments: [true, false])
+    func nextMountContinues(isKilled: Bool) async throws {
+        let stage = try Stage(settings: Self.settings)
+        let source = MemorySource(size: Self.size)
+        let item = try await partlyRead(source, in: stage)
+        if !isKilled { await stage.hydrator.shutDown() }
+        #expect(try files(of: stage).count == 1)
+
+        let next = try Stage(settings: Self.settings, after: stage)
+        #expect(next.hydrator.filesOfEarlierMounts == [Self.id])
+        #expect(next.hydrator.condition(of: Self.id).cached == 5 * Self.chunk)
+        #expect(next.hydrator.condition(of: Self.id).progress == 45)
+        #expect(next.hydrator.cacheReport().bytesOnDisk == 5 * Self.chunk)
+        // No relay answers.
+        source.behaviour.withLock { $0.failsAlways = XFTPError(.unreachable, "no connection") }
+        let before = source.fetches.count
+        let file = next.hydrator.open(item)
+        try await expectParts(of: file)
+        #expect(source.fetches.count == before)
+
+        source.behaviour.withLock { $0.failsAlways = nil }
+        #expect(await next.hydrator.hydrate(item) == nil)
+        #expect(try await file.bytes(0..<Self.size) == Pattern.bytes(0..<Self.size, seed: 1))
+        #expect(source.fetches.dropFirst(before).sorted() == [1, 2, 3, 6, 9, 10])
+        #expect(try files(of: next) == [])
+        file.close()
+        await next.hydrator.shutDown()
+        await stage.hydrator.shutDown()
+    }
+
+    @Test func damagedChunkIsFetchedAgain() async throws {
+        let stage = try Stage(settings: Self.settings)
+        let source = MemorySource(size: Self.size)
+        let item = try await partlyRead(source, in: stage)
+        await stage.hydrator.shutDown()
+        let name = try #require(try files(of: stage).first)
+        try OpenFile(stage.folder.path("staging/received/" + name), flags: O_RDWR)
+            .write([1], at: 5 * Self.chunk - 1)
+
+        let next = try Stage(settings: Self.settings, after: stage)
+        let before = source.fetches.count
+        let file = next.hydrator.open(item)
+        try await expectParts(of: file)
+        #expect(Array(source.fetches.dropFirst(before)) == [4])
+        file.close()
+        await next.hydrator.shutDown()
+    }
+
+    /// Its description, and so its key, may be another one.
+    @Test func fileOfAnotherDescriptionIsReplaced() async throws {
+        for size in [Self.size, 2 * Self.size] {
+            let stage = try Stage(settings: Self.settings)
+            _ = try await partlyRead(MemorySource(size: Self.size), in: stage)
+            await stage.hydrator.shutDown()
+            let next = try Stage(settings: Self.settings, after: stage)
+            let source = MemorySource(size: size)
+            let file = next.hydrator.open(next.offer(source))
+            try await expectParts(of: file)
+            #expect(source.fetches.sorted() == [0, 4, 5, 7, 8])
+            #expect(try files(of: next).count == 1)
+            file.close()
+            await next.hydrator.shutDown()
+        }
+    }
+
+    private static let ends: [@Sendable (Stage, ChatItem) async throws -> Void] = [
+        { stage, _ in stage.hydrator.remove(id) },
+        { stage, _ in _ = stage.hydrator.dehydrate(id) },
+        { stage, _ in _ = await stage.hydrator.cancel(id) },
+        { stage, _ in stage.hydrator.clearCache() },
+        { stage, _ in stage.hydrator.resume(stage.item(1, size: size, status: .rcvComplete)) },
+        { stage, item in
+            let file = stage.hydrator.open(item)
+            _ = try await file.bytes(0..<1)
+            file.close()
+            #expect(stage.hydrator.dehydrate(id))
+        },
+    ]
+
+    @Test(arguments: ends.indices)
+    func isDeletedWhenUnwanted(end: Int) async throws {
+        let stage = try Stage(settings: Self.settings)
+        let item = try await partlyRead(MemorySource(size: Self.size), in: stage)
+        await stage.hydrator.shutDown()
+        let next = try Stage(settings: Self.settings, after: stage)
+        try await Self.ends[end](next, item)
+        try await wait(until: "it is gone") { try files(of: next) == [] }
+        #expect(next.hydrator.cacheReport().bytesOnDisk == 0)
+        #expect(next.hydrator.condition(of: Self.id).cached == 0)
+        await next.hydrator.shutDown()
+    }
+
+    @Test func makesRoomForOtherFiles() async throws {
+        let stage = try Stage(settings: Self.settings)
+        _ = try await partlyRead(MemorySource(size: Self.size), in: stage)
+        await stage.hydrator.shutDown()
+        var settings = Self.settings
+        settings.cacheLimit = 6 * Self.chunk
+        let next = try Stage(settings: settings, after: stage)
+        let other = next.hydrator.open(next.offer(MemorySource(size: Self.size, seed: 2), id: 2))
+        #expect(try await other.bytes(0..<1) == Pattern.bytes(0..<1, seed: 2))
+        try await wait(until: "it is stored") { next.chunksOnDisk(of: FileID(2)) == [0] }
+        #expect(next.hydrator.condition(of: Self.id).cached == 5 * Self.chunk)
+        let range = Self.chunk..<2 * Self.chunk
+        #expect(try await other.bytes(range) == Pattern.bytes(range, seed: 2))
+        try await wait(until: "they are stored") { next.chunksOnDisk(of: FileID(2)) == [0, 1, 2] }
+        #expect(next.hydrator.condition(of: Self.id).cached == 0)
+        #expect(try files(of: next).count == 1)
+        other.close()
+        await next.hydrator.shutDown()
+    }
+
+    @Test func nothingStaysForACacheInMemory() async throws {
+        let stage = try Stage(settings: Self.settings)
+        let item = try await partlyRead(MemorySource(size: Self.size), in: stage)
+        await stage.hydrator.shutDown()
+        var settings = Self.settings
+        settings.cacheMode = .memory
+        let next = try Stage(settings: settings, after: stage)
+        #expect(try files(of: next) == [])
+        let file = next.hydrator.open(item)
+        try await expectParts(of: file)
+        file.close()
+        await next.hydrator.shutDown()
+        #expect(try files(of: next) == [])
+    }
+}
