@@ -2,14 +2,14 @@ import Base
 import CSodium
 
 /// Authentication tags of the blocks of one file, 16 bytes for each 64 KiB. The process computes them from bytes in its
-/// own memory and never stores them. A block changed on disk later fails its next read.
+/// own memory. A block changed on disk later fails its next read.
 ///
 /// A file has one section or, while it is received, one per chunk. Sections are covered in any order. The first block of
 /// a section may be shorter. If it is as long as the bytes before the content, reads of whole blocks of content read no
 /// others.
 ///
-/// Each tag is a Poly1305 under a one-time key, which HSalsa20 derives from a random key of the process. Covering a
-/// section again reveals nothing, because tags never leave this memory. Thread-safe.
+/// Each tag is a Poly1305 under a one-time key, which HSalsa20 derives from a random key. Covering a section again
+/// reveals nothing, because tags leave this memory only encrypted (`sealed`). Thread-safe.
 public final class BlockTags: Sendable {
     public static let blockSize = 65_536
 
@@ -26,16 +26,15 @@ public final class BlockTags: Sendable {
         }
     }
 
-    private struct Section {
+    struct Section {
         var tags: [SIMD16<UInt8>]
         /// In bytes.
         var length: UInt64
     }
 
-    private static let key = SecretBytes(randomCount: 32)
-    private static let lastNumber = Lock<UInt64>(0)
-    /// Distinguishes the files of this process.
-    private let number: UInt64
+    private static let keyLength = 32
+    /// Of these tags alone.
+    private let key: WipedBytes
     /// The length of the first block of a section in bytes.
     fileprivate let first: Int
     /// Where the sections begin.
@@ -49,10 +48,7 @@ public final class BlockTags: Sendable {
         starts = sections
         first = 1...UInt64(Self.blockSize) ~= contentOffset ? Int(contentOffset) : Self.blockSize
         self.sections = Lock(Array(repeating: nil, count: sections.count))
-        number = Self.lastNumber.withLock { last in
-            last += 1
-            return last
-        }
+        key = WipedBytes(SystemRandomSource().bytes(Self.keyLength))
     }
 
     /// The memory that the tags use, in bytes.
@@ -95,15 +91,61 @@ public final class BlockTags: Sendable {
         return low
     }
 
+    // MARK: - Encoding
+
+    /// The plaintext of `sealed`; nil if a section is not covered.
+    func encoded() -> [UInt8]? {
+        let covered = sections.withLock { $0 }.compactMap(\.self)
+        guard covered.count == starts.count else { return nil }
+        var bytes = key.withUnsafeBytes { Array($0) }
+        bytes.append(bigEndian: UInt32(first))
+        bytes.append(bigEndian: UInt32(starts.count))
+        for (start, section) in zip(starts, covered) {
+            bytes.append(bigEndian: start)
+            bytes.append(bigEndian: section.length)
+            for tag in section.tags { withUnsafeBytes(of: tag) { bytes += $0 } }
+        }
+        return bytes
+    }
+
+    /// - Parameter size: The number of bytes that the tags must cover without gaps.
+    init?(encoded bytes: [UInt8], size: UInt64) {
+        var reader = ByteReader(bytes)
+        guard let key = reader.bytes(Self.keyLength), let first = reader.integer(UInt32.self),
+            1...Self.blockSize ~= Int(first), let count = reader.integer(UInt32.self)
+        else { return nil }
+        var (starts, sections, end): ([UInt64], [Section?], UInt64) = ([], [], 0)
+        for _ in 0..<count {
+            guard let start = reader.integer(UInt64.self), start == end,
+                let length = reader.integer(UInt64.self), length <= size - start
+            else { return nil }
+            let rest = length - min(length, UInt64(first))
+            let blocks =
+                (length > 0 ? 1 : 0) + Int((rest + UInt64(Self.blockSize) - 1) / UInt64(Self.blockSize))
+            guard let tags = reader.slice(blocks * 16) else { return nil }
+            sections.append(
+                Section(
+                    tags: stride(from: tags.startIndex, to: tags.endIndex, by: 16).map {
+                        SIMD16(tags[$0..<$0 + 16])
+                    }, length: length))
+            starts.append(start)
+            end += length
+        }
+        guard end == size, reader.remaining == 0, !starts.isEmpty else { return nil }
+        (self.key, self.first, self.starts, self.sections) = (
+            WipedBytes(key), Int(first), starts, Lock(sections)
+        )
+    }
+
     /// The length of a block that is full.
     fileprivate func length(of block: Int) -> Int { block == 0 ? first : Self.blockSize }
 
     fileprivate func key(of section: Int, _ block: Int) -> SIMD32<UInt8> {
-        let input = SIMD2<UInt64>(number, UInt64(section) << 32 | UInt64(block))
+        let input = SIMD2<UInt64>(UInt64(section), UInt64(block))
         var key = SIMD32<UInt8>()
         withUnsafeMutableBytes(of: &key) { key in
             withUnsafeBytes(of: input) { input in
-                Self.key.withUnsafeBytes { secret in
+                self.key.withUnsafeBytes { secret in
                     _ = crypto_core_hsalsa20(
                         key.assumingMemoryBound(to: UInt8.self).baseAddress!,
                         input.assumingMemoryBound(to: UInt8.self).baseAddress!,

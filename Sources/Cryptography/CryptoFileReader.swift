@@ -19,7 +19,7 @@ public final class CryptoFileReader: Sendable {
     public var size: UInt64 { content.upperBound - content.lowerBound }
     private let file: OpenFile
     private let box: StreamBox
-    private let arguments: FileArguments
+    public let arguments: FileArguments
     /// Where the content lies in the plaintext.
     private let content: Range<UInt64>
     /// The length of the plaintext in bytes.

@@ -26,7 +26,7 @@ import XFTP
             stage.chunksOnDisk(of: FileID(1)).isSuperset(of: 3...6)
         }
         #expect(try stage.folder.names(in: "cache") == [PrivateFolder.marker])
-        #expect(try stage.folder.names(in: "staging") == ["received"])
+        #expect(try stage.folder.names(in: "staging") == ["received", "tags"])
         let unfinished = try stage.openFiles(in: isReceivedByCore ? "cache" : "staging")
             .map { try $0.readAll(limit: 4 << 20) }
         try #require(unfinished.count == 1 && unfinished[0].count > 400_000)

@@ -26,7 +26,8 @@ import Testing
             let partial = try PartialFileFolder(in: path, keeps: true, usage)
             store = try ChunkStore(
                 number: 1, #require(ChunkLayout(source.chunks)), source.arguments, form,
-                in: isInMemory ? .memory : .partial(partial.open(FileID(1), size: source.streamSize), staging: staging),
+                in: isInMemory
+                    ? .memory : .partial(partial.open(FileID(1), size: source.streamSize), staging: staging),
                 content: UInt64(source.header.count)..<UInt64(source.header.count) + ChunkStoreTests.size,
                 memory: ChunkMemory(limit: memory), unread: ChunkMemory(limit: 2 * ChunkStoreTests.chunk),
                 usage: usage)

@@ -17,7 +17,8 @@ struct Stage {
 
     /// - Parameter before: An earlier mount of the same profile.
     init(
-        settings: HydrationSettings = HydrationSettings(), retention: RetentionList? = nil, after before: Stage? = nil
+        settings: HydrationSettings = HydrationSettings(), retention: RetentionList? = nil,
+        after before: Stage? = nil
     ) throws {
         folder = try before?.folder ?? TemporaryFolder()
         core = try before?.core ?? MemoryCore(stagingFolder: folder.makeFolder("staging"))

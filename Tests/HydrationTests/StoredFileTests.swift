@@ -136,7 +136,7 @@ import Testing
         let folder: TemporaryFolder
         let file: OpenFile
         let arguments = CryptoFile.freshArguments()
-        let verified = VerifiedFiles()
+        let verified = VerifiedFiles(nil)
         private let count = Lock(0)
 
         init() throws {
@@ -182,7 +182,7 @@ import Testing
         for _ in 0..<3 { #expect(try await checks.check() == 1) }
         try checks.touch()
         for _ in 0..<3 { #expect(try await checks.check() == 2) }
-        checks.verified.forget(FileStamp(try checks.file.status()))
+        checks.verified.forget(FileStamp(try checks.file.status()), checks.arguments)
         #expect(try await checks.check() == 3)
     }
 

@@ -1,6 +1,6 @@
 import Base
-import ChatCore
 import CLinux
+import ChatCore
 import Cryptography
 import Glibc
 import Posix
@@ -17,6 +17,7 @@ struct CacheFolder: Sendable {
     private let lastStore = Lock<UInt64>(0)
     let usage = CacheUsage()
     let partial: PartialFileFolder
+    let savedTags: SavedTags?
 
     /// Deletes files that an earlier process left between creation and unlinking.
     /// - Parameter staging: The core's staging folder.
@@ -32,10 +33,17 @@ struct CacheFolder: Sendable {
         unread = ChunkMemory(limit: settings.unreadMemory)
         do throws(SystemError) {
             try folder.empty()
-            partial = try PartialFileFolder(in: staging, keeps: mode != .memory, usage)
         } catch {
             throw HydrationError(
                 .cache, "The cache folder cannot be emptied. \(error.sentence)", cause: error)
+        }
+        do throws(SystemError) {
+            partial = try PartialFileFolder(in: staging, keeps: mode != .memory, usage)
+            savedTags = mode == .memory ? nil : try SavedTags(in: staging)
+        } catch {
+            throw HydrationError(
+                .cache, "The folder of partly received files cannot be opened. \(error.sentence)",
+                cause: error)
         }
     }
 
@@ -46,7 +54,8 @@ struct CacheFolder: Sendable {
     ///   - staging: The core's staging folder.
     ///   - content: Expected place of the content in the stream, in bytes.
     func makeStore(
-        _ file: FileID, _ layout: ChunkLayout, _ arguments: FileArguments, _ form: ChunkStore.Form, staging: String,
+        _ file: FileID, _ layout: ChunkLayout, _ arguments: FileArguments, _ form: ChunkStore.Form,
+        staging: String,
         content: Range<UInt64>
     ) throws -> ChunkStore {
         let number = lastStore.withLock { last in

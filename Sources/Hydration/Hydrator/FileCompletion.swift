@@ -45,7 +45,7 @@ struct FileCompletion: Sendable {
             if let tags = copy.tags {
                 try await onPool {
                     let stored = try OpenFile(location.path, flags: O_RDONLY)
-                    context.verified.add(tags, of: FileStamp(try stored.status()))
+                    context.verified.keep(tags, of: copy.arguments, try stored.status())
                 }
             }
             let whole = try await context.openStored(location, size: size, for: file) {

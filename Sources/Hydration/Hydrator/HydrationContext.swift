@@ -9,7 +9,7 @@ final class HydrationContext: Sendable {
     let cache: CacheFolder
     let makeSource: ChunkSourceMaker
     let retention: RetentionRequests
-    let verified = VerifiedFiles()
+    let verified: VerifiedFiles
     let registry: FileRegistry
     let claims = ClaimTurns()
     let transfers: ChunkTransfers
@@ -30,6 +30,7 @@ final class HydrationContext: Sendable {
         self.start = start
         self.core = core
         self.cache = cache
+        verified = VerifiedFiles(cache.savedTags)
         self.settings = settings
         self.retention = retention
         self.makeSource = makeSource

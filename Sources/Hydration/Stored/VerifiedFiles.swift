@@ -37,8 +37,8 @@ struct StoredFile: Sendable {
     }
 }
 
-/// Block tags of files that this process verified, valid while the files are unchanged. An LRU cache.
-/// Thread-safe.
+/// Block tags of files that this process or an earlier one verified, valid while the files are unchanged. An LRU
+/// cache. Thread-safe.
 final class VerifiedFiles: Sendable {
     private struct Entry {
         var tags: BlockTags
@@ -64,6 +64,10 @@ final class VerifiedFiles: Sendable {
     private static let tries = 3
 
     private let state = Lock(State(), rank: .collection)
+    /// nil: every process verifies each file.
+    private let saved: SavedTags?
+
+    init(_ saved: SavedTags?) { self.saved = saved }
 
     /// Returns a reader of a file, verified earlier or now, with its stamp.
     /// - Parameter progress: Called as the verification proceeds.
@@ -72,21 +76,27 @@ final class VerifiedFiles: Sendable {
         of file: OpenFile, _ arguments: FileArguments, progress: @escaping @Sendable () -> Void
     ) async throws -> (CryptoFileReader, FileStamp) {
         for _ in 0..<Self.tries {
-            let before = try await Verification.threads.run { () throws(any Error) in
-                FileStamp(try file.status())
+            let (before, tags) = try await Verification.threads.run { () throws(any Error) in
+                let status = try file.status()
+                let stamp = FileStamp(status)
+                if let tags = self.tags(of: stamp) { return (stamp, tags as BlockTags?) }
+                let tags = self.saved?.tags(of: arguments, size: UInt64(status.st_size))
+                if let tags { self.add(tags, of: stamp) }
+                return (stamp, tags)
             }
-            if let tags = tags(of: before) {
+            if let tags {
                 return (try CryptoFileReader(file: file, arguments: arguments, tags: tags), before)
             }
             let reader = try CryptoFileReader(file: file, arguments: arguments)
             try await Verification.run(reader, progress: progress)
+            guard let tags = reader.tags else { continue }
             let after = try await Verification.threads.run { () throws(any Error) in
-                FileStamp(try file.status())
+                let status = try file.status()
+                let stamp = FileStamp(status)
+                if stamp == before { self.keep(tags, of: arguments, status) }
+                return stamp
             }
-            if after == before, let tags = reader.tags {
-                add(tags, of: after)
-                return (reader, after)
-            }
+            if after == before { return (reader, after) }
         }
         throw HydrationError(
             .changing, "Another program changes the stored file while ChatFS verifies it; read again.")
@@ -100,8 +110,14 @@ final class VerifiedFiles: Sendable {
         }
     }
 
-    /// Adds tags, also those of files that this process wrote and read back.
-    func add(_ tags: BlockTags, of stamp: FileStamp) {
+    /// Keeps the tags of a file that this process verified, or wrote and read back; also for later processes. Blocks
+    /// on disk I/O.
+    func keep(_ tags: BlockTags, of arguments: FileArguments, _ status: stat) {
+        add(tags, of: FileStamp(status))
+        saved?.save(tags, of: arguments, size: UInt64(status.st_size))
+    }
+
+    private func add(_ tags: BlockTags, of stamp: FileStamp) {
         state.withLock { state in
             state.remove(stamp)
             state.uses += 1
@@ -119,6 +135,9 @@ final class VerifiedFiles: Sendable {
         state.entries.count > maxFiles || state.memory > maxMemory
     }
 
-    /// Forgets a file that failed authentication later.
-    func forget(_ stamp: FileStamp) { state.withLock { $0.remove(stamp) } }
+    /// Forgets a file that failed authentication later. Blocks on disk I/O.
+    func forget(_ stamp: FileStamp, _ arguments: FileArguments) {
+        state.withLock { $0.remove(stamp) }
+        saved?.remove(arguments)
+    }
 }

@@ -49,7 +49,8 @@ final class WholeContent: Sendable {
 
     /// Forgets the verification, because the disk now returns other bytes.
     func forgetCheck(_ verified: VerifiedFiles) {
-        if case .cryptoFile(_, _, let stored) = location { verified.forget(stored.stamp) }
+        guard case .cryptoFile(let reader, _, let stored) = location else { return }
+        verified.forget(stored.stamp, reader.arguments)
     }
 
     /// True if the copy is as it was verified. One stat(2) for a file of the core; files in the cache belong

@@ -80,7 +80,8 @@ public final class ChunkwiseReader: Sendable {
     ) throws(SystemError) -> Bool {
         let range = streamRange(ofChunk: chunk)
         buffer.count = try file.read(
-            into: UnsafeMutableRawBufferPointer(rebasing: buffer.storage[..<range.count]), at: range.lowerBound)
+            into: UnsafeMutableRawBufferPointer(rebasing: buffer.storage[..<range.count]),
+            at: range.lowerBound)
         return buffer.count == range.count
             && SHA256.hash(UnsafeRawBufferPointer(buffer.bytes)) == description.chunks[chunk].digest
     }
