@@ -219,7 +219,7 @@ extension Agent {
 
     public func open(link: String) async throws(AgentError) -> OpenedLink {
         let links = links
-        let target = try await asking { try await links.resolve(LinkResolver.Link(link)) }
+        let target = try await asking { try await links.resolve(LinkResolver.Link(link), for: nil) }
         let connection = try await stored { try $0.joined(with: target.hash) }
         return OpenedLink(
             kind: target.request.kind == .contact ? .address : .oneTime, linkData: target.linkData,
@@ -235,7 +235,8 @@ extension Agent {
         let parsed = try await asking { try LinkResolver.Link(link) }
         let known = try await stored { try $0.joined(with: parsed.hash) }
         if let known { return known }
-        let target = try await asking { try await links.resolve(parsed) }
+        let peer = settings.peer(nil, reason)
+        let target = try await asking { try await links.resolve(parsed, for: peer) }
         let server = try ownServer(besides: target.request.queues.map(\.address.server))
         let tools = tools
         return try await change { tables in

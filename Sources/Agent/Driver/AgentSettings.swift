@@ -9,11 +9,11 @@ public struct AgentSettings: Sendable {
     /// maximum message size.
     public var postQuantum: Bool
     public var times: AgentTimes
-    /// Names the peer for reports about its server (`ClientRequest.peer`), given the connection and the
-    /// reason for the request.
-    public var peer: Peer = { id, _ in "connection \(id.number)" }
+    /// Returns the peer that named a server (`ClientRequest.peer`), given the connection and its reason; nil
+    /// for the user. The connection is nil while its link is fetched.
+    public var peer: Peer = { id, _ in id.map { "connection \($0.number)" } }
 
-    public typealias Peer = @Sendable (_ connection: ConnectionID, _ reason: String?) -> String
+    public typealias Peer = @Sendable (_ connection: ConnectionID?, _ reason: String?) -> String?
 
     public init(servers: [ServerAddress], postQuantum: Bool = false, times: AgentTimes = .init()) {
         self.servers = servers

@@ -42,18 +42,19 @@ struct LinkResolver: Sendable {
     }
 
     /// Fetches a short link's data from its server (`LGET`, `LKEY`).
-    func resolve(_ link: Link) async throws -> Target {
+    /// - Parameter peer: the peer that named the link (`ClientRequest.peer`).
+    func resolve(_ link: Link, for peer: String?) async throws -> Target {
         switch link {
         case .full(let request): return Target(request: request, linkData: [], hash: link.hash)
         case .short(let short):
-            let (blobs, senderID, seed) = try await open(short, hash: link.hash)
+            let (blobs, senderID, seed) = try await open(short, hash: link.hash, for: peer)
             let data = try LinkData(opening: blobs, link: short, senderID: senderID)
             return Target(request: data.request, linkData: data.userData, hash: link.hash, seed: seed)
         }
     }
 
     private func open(
-        _ link: ShortLink, hash: [UInt8]
+        _ link: ShortLink, hash: [UInt8], for peer: String?
     ) async throws -> (blobs: LinkBlobs, senderID: [UInt8], seed: [UInt8]?) {
         var (command, key, seed): (Command, SigningKey?, [UInt8]?) = (.linkGet, nil, nil)
         if link.kind == .invitation {
@@ -66,7 +67,7 @@ struct LinkResolver: Sendable {
             (command, key, seed) = (.linkKey(key: signing.publicKey), signing, stored)
         }
         let request = ClientRequest(
-            command, of: link.id, key: key.map { .signing($0) }, timeout: times.interactiveAnswer)
+            command, of: link.id, key: key.map { .signing($0) }, timeout: times.interactiveAnswer, peer: peer)
         switch try await servers.ask(request, of: link.server) {
         case .link(let senderID, let blobs): return (blobs, senderID, seed)
         case .error(.authorization): throw AgentError(.linkGone, FailureReason.linkGone.sentence)

@@ -146,7 +146,7 @@ struct OutgoingWorker: Sendable {
     // MARK: - Asking
 
     private func secure(
-        _ queue: SendingQueue, for item: StoredOutgoing, of id: ConnectionID, by peer: String
+        _ queue: SendingQueue, for item: StoredOutgoing, of id: ConnectionID, by peer: String?
     ) async -> Lanes<ConnectionID>.Outcome {
         // Its length was validated on load.
         guard let key = try? queue.authorization else { return .idle }
@@ -167,7 +167,7 @@ struct OutgoingWorker: Sendable {
     }
 
     private func send(
-        _ item: StoredOutgoing, body: [UInt8], to queue: SendingQueue, of id: ConnectionID, by peer: String
+        _ item: StoredOutgoing, body: [UInt8], to queue: SendingQueue, of id: ConnectionID, by peer: String?
     ) async -> Lanes<ConnectionID>.Outcome {
         let key: CommandKey? = queue.use == .request ? nil : (try? queue.authorization).map { .signing($0) }
         let request = ClientRequest(

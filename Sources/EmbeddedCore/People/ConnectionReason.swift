@@ -44,14 +44,17 @@ enum ConnectionReason: Hashable, Sendable {
         }
     }
 
-    /// Returns the name of the person accountable for the peer's server. A host names the servers of all its
-    /// group's members. All strangers share one name, because one person can pose as many.
-    func peer(of connection: ConnectionID) -> String {
+    /// Returns the name of the person accountable for the peer's server; nil if the user named it. A host
+    /// names the servers of all its group's members, and a contact those of its invitations. All strangers
+    /// share one name, because one person can pose as many.
+    /// - Parameter connection: nil while its link is fetched.
+    func peer(of connection: ConnectionID?) -> String? {
         switch self {
         case .member(_, let chat): "group \(chat)"
+        case .groupInvitation(let chat): "inviter \(chat)"
         case .requester, .ownAddress: "strangers"
-        case .ownInvitation, .givenInvitation, .givenAddress, .groupInvitation:
-            "connection \(connection.number)"
+        case .ownInvitation, .givenInvitation, .givenAddress:
+            connection.map { "connection \($0.number)" }
         }
     }
 

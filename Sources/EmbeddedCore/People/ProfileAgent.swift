@@ -59,9 +59,9 @@ extension ProfileAgent {
         return settings
     }
 
-    /// Names the person accountable for a connection's server.
+    /// Returns the person accountable for a connection's server.
     static let peer: AgentSettings.Peer = { id, reason in
-        reason.flatMap { ConnectionReason(text: $0) }?.peer(of: id) ?? "connection \(id.number)"
+        reason.flatMap { ConnectionReason(text: $0)?.peer(of: id) } ?? id.map { "connection \($0.number)" }
     }
 
     init(_ agent: Agent, over connections: QueueConnections) {

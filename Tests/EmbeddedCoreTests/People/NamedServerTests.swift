@@ -55,14 +55,49 @@ struct NamedServerTests {
         try await bob.core.shutDown()
     }
 
+    @Test("links in one contact's invitations share a budget")
+    func invitations() async throws {
+        let alice = try Internet().machine("alice")
+        let agent = try await alice.open().people.agent()
+        /// Returns the reason why a link to another server is not opened.
+        func problem(_ port: UInt16, _ reason: ConnectionReason) async throws -> String {
+            let link = try ShortLink(
+                kind: .invitation, server: Self.inside(port), id: [UInt8](repeating: 1, count: 24),
+                key: [UInt8](repeating: 2, count: 32))
+            let error = await #expect(throws: AgentError.self) {
+                try await agent.join(
+                    link: #require(link).link, information: [], confirmation: [], reason: reason.text)
+            }
+            return error?.sentence ?? ""
+        }
+        var problems: [String] = []
+        for port in UInt16(1)...30 {
+            problems.append(try await problem(port, .groupInvitation(chat: 7)))
+        }
+        #expect(problems.first?.contains("chatfs approve") == true)
+        #expect(problems.last?.contains("too many servers") == true)
+        for reason in [ConnectionReason.groupInvitation(chat: 8), .givenInvitation] {
+            #expect(try await problem(31, reason).contains("chatfs approve"))
+        }
+        try await alice.core.shutDown()
+    }
+
+    private static func inside(_ port: UInt16) throws -> ServerAddress {
+        try #require(
+            ServerAddress(
+                fingerprint: [UInt8](repeating: 7, count: 32), hosts: ["127.0.0.1"], port: port))
+    }
+
     @Test("group members and strangers share one peer name")
     func peers() throws {
         let id = ConnectionID(5)
         let member = try #require(MemberID(bytes: [1]))
         let peers = [
             ConnectionReason.member(member, chat: 7).text, ConnectionReason.requester.text,
-            ConnectionReason.ownInvitation.text, nil, "nonsense",
+            ConnectionReason.groupInvitation(chat: 7).text, ConnectionReason.ownInvitation.text, nil,
+            "nonsense",
         ].map { ProfileAgent.peer(id, $0) }
-        #expect(peers == ["group 7", "strangers", "connection 5", "connection 5", "connection 5"])
+        #expect(
+            peers == ["group 7", "strangers", "inviter 7", "connection 5", "connection 5", "connection 5"])
     }
 }
