@@ -88,6 +88,22 @@ struct NamedServerTests {
                 fingerprint: [UInt8](repeating: 7, count: 32), hosts: ["127.0.0.1"], port: port))
     }
 
+    @Test("further servers are reported after an hour")
+    func refusedServers() async throws {
+        let world = try World(["alice"])
+        let core = try await world.open("alice")
+        let refused = RefusedServers(core.store)
+        for port in UInt16(1)...40 { refused.note(try Self.inside(port)) }
+        world.clock.advance(by: .seconds(3600))
+        refused.note(try Self.inside(41))
+        let (first, last) = (try Self.inside(40), try Self.inside(41))
+        try await wait(until: "the last one is listed") {
+            try world.directory.refusedServers(of: core.profile).contains(last)
+        }
+        #expect(try !world.directory.refusedServers(of: core.profile).contains(first))
+        await core.shutDown()
+    }
+
     @Test("group members and strangers share one peer name")
     func peers() throws {
         let id = ConnectionID(5)
