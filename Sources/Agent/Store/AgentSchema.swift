@@ -21,7 +21,7 @@ enum AgentSchema {
     /// * `unconfirmed`: sent messages without a receipt.
     /// * `event`: outlives its connection.
     /// * `contact_request`: `accepted` is its connection.
-    /// * `opened_link`: keys with which one-time links were opened, by SHA-256 of the link.
+    /// * `opened_link`: keys with which one-time links were opened, by SHA-256 of the link. `time`: last use.
     private static let connections = """
         \(StoredClock.schema)
         CREATE TABLE connection (

@@ -129,9 +129,10 @@ struct AgentTables {
         return id
     }
 
-    /// Collects all unfinished work.
+    /// Collects all unfinished work, and deletes expired data.
     mutating func goOn() throws {
         outcome.hasEvents = true
+        try links.expireOpened(now: now)
         try failUnansweredHandshakes()
         for id in try connections.agreeing() {
             do {

@@ -40,10 +40,16 @@ struct LinkTable {
 
     // MARK: - Opened links
 
+    /// Retention of an unused key. The link may have been opened by a failed attempt.
+    static let openedAge = Duration.seconds(30 * 86_400)
+
     /// Returns the key seed reserved for a link, and stores `fresh` if there is none yet.
     func seed(ofLink hash: [UInt8], fresh: [UInt8], now: ElapsedTime) throws -> [UInt8] {
         try connection.execute(
-            "INSERT OR IGNORE INTO opened_link (hash, seed, time) VALUES (?, ?, ?)", hash, fresh, now)
+            """
+            INSERT INTO opened_link (hash, seed, time) VALUES (?, ?, ?)
+            ON CONFLICT (hash) DO UPDATE SET time = excluded.time
+            """, hash, fresh, now)
         return try connection.first("SELECT seed FROM opened_link WHERE hash = ?", hash) { $0.bytes("seed") }
             ?? fresh
     }
@@ -51,5 +57,14 @@ struct LinkTable {
     /// Deletes the key once the link has led to an established connection.
     func removeOpened(_ hash: [UInt8]) throws {
         try connection.execute("DELETE FROM opened_link WHERE hash = ?", hash)
+    }
+
+    /// Deletes old keys of links without a connection.
+    func expireOpened(now: ElapsedTime) throws {
+        try connection.execute(
+            """
+            DELETE FROM opened_link WHERE time < ?
+            AND NOT EXISTS (SELECT 1 FROM connection WHERE link_hash = opened_link.hash)
+            """, now.advanced(by: .zero - Self.openedAge))
     }
 }

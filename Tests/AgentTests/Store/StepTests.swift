@@ -43,6 +43,20 @@ import Testing
         try store.read { try $0.events.events(after: 0, limit: 100).map(\.content) }
     }
 
+    @Test func keysOfUnusedLinksExpire() throws {
+        func seed(_ link: UInt8, fresh: UInt8) throws -> [UInt8] {
+            try store.change { try $0.links.seed(ofLink: [link], fresh: [fresh], now: $0.now) }.0
+        }
+        for link in UInt8(1)...3 { _ = try seed(link, fresh: 1) }
+        _ = try insert(.failed, linkHash: [2])
+        clock.advance(by: .seconds(20 * 86_400))
+        #expect(try seed(3, fresh: 2) == [1])
+        clock.advance(by: .seconds(20 * 86_400))
+        _ = try store.change { try $0.goOn() }
+        // The second belongs to a connection, and the third was used lately.
+        #expect(try [1, 2, 3].map { try seed($0, fresh: 2) } == [[2], [1], [1]])
+    }
+
     @Test func stepStoresEffectsAndReportsOutcome() throws {
         let id = try insert(.connected)
         let (_, outcome) = try store.change { tables in
