@@ -14,20 +14,18 @@ extension ProfileChange {
         guard try tables.directory.profiles.sendsReceipts(profile), let item = try tables.items.item(item),
             let file = item.file, arrivals.receives(item),
             try tables.inlineTransfers.count(by: author, in: chat) < Self.maxAskedByItself,
-            try tables.network.budgets.budget(of: author, in: chat, at: elapsed)
-                .allows(file.size, free: nil, at: elapsed)
+            try tables.network.budgets.allow(file.size, of: author, in: chat, free: nil, at: elapsed)
         else { return }
         // A file that cannot be requested now stays an offer.
         if try receiveInline(file.id) == nil { _ = try chargeBudget(file.size, of: author, in: chat) }
     }
 
-    /// Charges an author's daily budget for automatic files.
-    /// - Returns: false if the budget is exhausted; nothing is charged then.
+    /// Charges an author's daily budgets for automatic files.
+    /// - Returns: false if one is exhausted; nothing is charged then.
     private func chargeBudget(_ size: UInt64, of author: Author, in chat: Int64) throws -> Bool {
-        var budget = try tables.network.budgets.budget(of: author, in: chat, at: elapsed)
-        guard budget.allows(size, free: nil, at: elapsed) else { return false }
-        budget.spend(size, at: elapsed)
-        try tables.network.budgets.keep(budget, of: author, in: chat)
+        let budgets = tables.network.budgets
+        guard try budgets.allow(size, of: author, in: chat, free: nil, at: elapsed) else { return false }
+        try budgets.spend(size, of: author, in: chat, at: elapsed)
         return true
     }
 

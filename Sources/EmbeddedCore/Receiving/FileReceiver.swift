@@ -111,25 +111,21 @@ final class FileReceiver: Sendable {
         }
     }
 
-    /// Whether the author's budget and the free disk space allow an automatic file. Otherwise it stays an
+    /// Whether the author's budgets and the free disk space allow an automatic file. Otherwise it stays an
     /// offer until read.
     private func isAffordable(_ item: ChatItem, _ file: ChatFile, _ tables: ProfileTables) throws -> Bool {
-        let now = tables.directory.elapsed
-        let sent = try tables.sharedMessages.received(item.id)
-        let budget = try sent.map {
-            try tables.network.budgets.budget(of: $0.key.author, in: $0.chat, at: now)
+        let (now, free) = (tables.directory.elapsed, store.folders.freeBytes)
+        guard let (key, chat) = try tables.sharedMessages.received(item.id) else {
+            return ReceptionBudget(since: now).allows(file.size, free: free, at: now)
         }
-        return (budget ?? ReceptionBudget(since: now)).allows(
-            file.size, free: store.folders.freeBytes, at: now)
+        return try tables.network.budgets.allow(file.size, of: key.author, in: chat, free: free, at: now)
     }
 
-    /// Charges the author's budget. Local profiles have no budget.
+    /// Charges the author's budgets. Local profiles have no budget.
     private func spend(_ file: ChatFile, of item: ItemID, _ tables: ProfileTables) throws {
         guard let (key, chat) = try tables.sharedMessages.received(item) else { return }
-        let now = tables.directory.elapsed
-        var budget = try tables.network.budgets.budget(of: key.author, in: chat, at: now)
-        budget.spend(file.size, at: now)
-        try tables.network.budgets.keep(budget, of: key.author, in: chat)
+        try tables.network.budgets.spend(
+            file.size, of: key.author, in: chat, at: tables.directory.elapsed)
     }
 
     /// Returns descriptions of those files that would be received now. Blocks; not inside a transaction.

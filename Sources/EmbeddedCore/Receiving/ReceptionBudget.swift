@@ -23,11 +23,13 @@ struct ReceptionBudget: Hashable {
     /// - Parameters:
     ///   - size: plaintext size in bytes.
     ///   - free: free disk space in bytes; nil if unknown.
-    func allows(_ size: UInt64, free: UInt64?, at now: ElapsedTime) -> Bool {
+    ///   - factor: factor of the limits.
+    func allows(_ size: UInt64, free: UInt64?, at now: ElapsedTime, factor: Int = 1) -> Bool {
         if let free, free < FilePolicy.minimumFree || free - FilePolicy.minimumFree < size { return false }
         let present = present(at: now)
-        return present.files < Self.maxFiles && present.bytes < Self.maxBytes
-            && size <= Self.maxBytes - present.bytes
+        let maxBytes = Self.maxBytes * UInt64(factor)
+        return present.files < Self.maxFiles * factor && present.bytes < maxBytes
+            && size <= maxBytes - present.bytes
     }
 
     /// Charges a file that `allows` has permitted.

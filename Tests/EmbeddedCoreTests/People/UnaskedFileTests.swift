@@ -105,8 +105,9 @@ import Testing
         let stage = try await ToldStage()
         let (author, chat) = (Author.contact, stage.chat)
         try stage.core.store.commit { change in
-            let spent = ReceptionBudget(since: change.elapsed, files: ReceptionBudget.maxFiles - 1)
-            try change.tables.network.budgets.keep(spent, of: author, in: chat)
+            for _ in 1..<ReceptionBudget.maxFiles {
+                try change.tables.network.budgets.spend(1, of: author, in: chat, at: change.elapsed)
+            }
         }
         func send(_ name: String) async throws -> FileStatus? {
             let id = SharedMessageID(from: SystemRandomSource())
@@ -189,6 +190,32 @@ import Testing
         #expect(budget.allows(1, free: nil, at: later) && !budget.allows(.max, free: nil, at: later))
         let next = Self.now.advanced(by: ReceptionBudget.period)
         #expect(budget.allows(FilePolicy.autoReceiveVideo, free: nil, at: next))
+    }
+
+    @Test func connectedMembersShareGroupsBudget() throws {
+        let stage = try StoreStage()
+        let chat = try stage.group(1)
+        let last = 10 + UInt8(ReceptionBudgetTable.groupFactor)
+        try stage.change { tables in
+            let budgets = tables.network.budgets
+            func allows(_ author: Author, at time: ElapsedTime = StoreStage.elapsed) throws -> Bool {
+                try budgets.allow(1, of: author, in: chat, free: nil, at: time)
+            }
+            for number in 10...last {
+                let member = StoreStage.member(number)
+                try tables.memberConnections.begin(
+                    MemberConnection(to: member, introducer: StoreStage.member(2), phase: .connected),
+                    in: chat, at: StoreStage.elapsed)
+                #expect(try allows(.member(member)) == (number < last))
+                guard number < last else { break }
+                for _ in 0..<ReceptionBudget.maxFiles {
+                    try budgets.spend(1, of: .member(member), in: chat, at: StoreStage.elapsed)
+                }
+                #expect(try !allows(.member(member)))
+            }
+            let next = StoreStage.elapsed.advanced(by: ReceptionBudget.period)
+            #expect(try allows(.member(StoreStage.member(last)), at: next))
+        }
     }
 
     @Test(

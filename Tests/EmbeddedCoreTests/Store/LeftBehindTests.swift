@@ -44,8 +44,7 @@ struct LeftBehindTests {
                 try tables.sharedMessages.keep(
                     MessageRecord(time: StoreStage.now, hasFile: false), of: MessageKey(message, by: .own),
                     in: chat, item: nil)
-                try tables.network.budgets.keep(
-                    ReceptionBudget(since: StoreStage.elapsed, files: 1, bytes: 1), of: .contact, in: chat)
+                try tables.network.budgets.spend(1, of: .contact, in: chat, at: StoreStage.elapsed)
                 let part = DescriptionPart(text: "a secret", number: 1, isLast: false)
                 try tables.sharedMessages.keep(
                     PartialDescription(length: 8, count: 1, isComplete: false, first: part.text), after: part,
