@@ -168,16 +168,16 @@ struct GroupTable {
             UNION SELECT connection FROM member_connection WHERE profile = ? AND connection IS NOT NULL)
         """
 
-    /// Maximum number of members that `size` reads.
+    /// Maximum number of members that `size` counts.
     private static let maxCounted: Int64 = 256
 
     /// Number of known members who have not left, including this profile. Exact for small groups only.
     func size(of chat: Int64) throws -> Int64 {
         try connection.first(
             """
-            SELECT count(*) + 1 AS count FROM (SELECT status FROM network_member WHERE chat = ? LIMIT ?)
-            WHERE status = ?
-            """, chat, Self.maxCounted, StoredStatus.joined
+            SELECT count(*) + 1 AS count
+            FROM (SELECT 1 FROM network_member WHERE chat = ? AND status = ? LIMIT ?)
+            """, chat, StoredStatus.joined, Self.maxCounted
         ) { $0.integer("count") } ?? 1
     }
 

@@ -11,7 +11,10 @@ enum Schema {
     static let migrations = [
         Migration(
             "chats 0.1", [chats, files, network, groups, directory].joined(separator: "\n"),
-            replaces: DevelopmentSchema(steps: 30, last: "kept streams"))
+            replaces: DevelopmentSchema(steps: 30, last: "kept streams")),
+        Migration(
+            "members by status",
+            "CREATE INDEX network_member_by_status ON network_member (chat, status)"),
     ]
 
     /// SQL condition: item files that are in transfer or failed temporarily. SQLite uses the partial index

@@ -65,6 +65,18 @@ struct GroupTableTests {
         #expect(try stage.change { try $0.groups.size(of: chat) } == 3)
     }
 
+    @Test("size counts members behind those who left")
+    func sizeBehindDeparted() throws {
+        try stage.execute(
+            """
+            WITH RECURSIVE number (n) AS (SELECT 100 UNION ALL SELECT n + 1 FROM number WHERE n < 439)
+            INSERT INTO network_member (chat, member, role, introduction, status, is_blocked)
+            SELECT \(chat), CAST('member ' || n AS BLOB), 'member', x'00', iif(n < 400, 'left', 'joined'), 0
+            FROM number
+            """)
+        #expect(try stage.change { try $0.groups.size(of: chat) } == 41)
+    }
+
     @Test("long member profile keeps other columns")
     func longProfile() throws {
         var kept = member(10)
