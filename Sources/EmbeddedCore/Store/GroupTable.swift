@@ -241,13 +241,19 @@ struct GroupTable {
             member.isBlocked, member.announcer?.bytes)
     }
 
-    /// Counts a new member. Returns false at the limit.
+    /// Counts a new member. Returns false at the limit, which is stored: members are never removed.
     private func countOneMore(in chat: Int64) throws -> Bool {
+        let isFull = try connection.exists("SELECT 1 FROM network_group WHERE chat = ? AND is_full", chat)
+        guard !isFull else { return false }
         let count =
             try counts.members[chat] ?? connection.first(
                 "SELECT count(*) AS count FROM network_member WHERE chat = ?", chat
             ) { $0.integer("count") } ?? 0
-        counts.members[chat] = min(count + 1, Self.maxMembers)
-        return count < Self.maxMembers
+        guard count < Self.maxMembers else {
+            try connection.execute("UPDATE network_group SET is_full = 1 WHERE chat = ?", chat)
+            return false
+        }
+        counts.members[chat] = count + 1
+        return true
     }
 }

@@ -2,7 +2,8 @@ extension Schema {
     /// Network groups.
     ///
     /// * `network_group`: `connection` leads to the host. `introduction`: last profile of the group. `begun`:
-    ///   connections started by the group since `begun_since`.
+    ///   connections started by the group since `begun_since`. `is_full`, of a later migration: the group has the
+    ///   maximum number of members.
     /// * `network_member`: `announcer` is the member that forwards a newcomer's link.
     /// * `member_connection`: a connection with a member other than the host. `phase`: raw value of
     ///   `MemberConnection.Phase`. `connection`: the agent's id. `link`: to be joined. `told`: last report that the

@@ -15,6 +15,8 @@ enum Schema {
         Migration(
             "members by status",
             "CREATE INDEX network_member_by_status ON network_member (chat, status)"),
+        Migration(
+            "full groups", "ALTER TABLE network_group ADD COLUMN is_full INTEGER NOT NULL DEFAULT 0"),
     ]
 
     /// SQL condition: item files that are in transfer or failed temporarily. SQLite uses the partial index

@@ -74,6 +74,19 @@ struct QueryCostTests {
         #expect(try stage.count("network_member") == GroupTable.maxMembers)
     }
 
+    @Test("unknown authors cost a full group one scan for ever")
+    func laterAuthors() throws {
+        var sum = 0
+        for number in UInt8(0)..<50 {
+            let author = GroupMember(
+                id: StoreStage.member(number), role: .member,
+                profile: ContactProfile(displayName: "unknown"))
+            sum += try steps { try $0.groups.keep(author, of: chat) }
+        }
+        #expect(sum < Self.maxSteps / 2)
+        #expect(try stage.count("network_member") == GroupTable.maxMembers)
+    }
+
     @Test("renamed member of a full group costs no scan")
     func renamed() throws {
         let host = GroupMember(
