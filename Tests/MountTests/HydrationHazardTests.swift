@@ -118,7 +118,7 @@ struct HydrationHazardTests {
         let staging = mounts.path("data/profiles/2/staging")
         func staged() throws -> OpenFile? {
             try Self.openFiles(of: mounts.daemon("bob"), below: staging, flags: O_RDWR).first {
-                try $0.size() > 4_000_000
+                try UInt64($0.status().st_blocks) * 512 > 4_000_000
             }
         }
         let unfinished = try await wait(for: "the first chunk is on the disk") { try staged() }
@@ -147,8 +147,10 @@ struct HydrationHazardTests {
                     descriptors + "/" + name, $0.baseAddress!.assumingMemoryBound(to: CChar.self), $0.count)
             }
             let path = String(decoding: target.prefix(max(0, length)), as: UTF8.self)
-            guard path.hasPrefix(folder) else { return nil }
-            return try OpenFile.regular(descriptors + "/" + name, flags: flags)
+            guard path.hasPrefix(folder), try OpenFile.regular(descriptors + "/" + name) != nil else {
+                return nil
+            }
+            return try OpenFile(descriptors + "/" + name, flags: flags)
         }
     }
 
