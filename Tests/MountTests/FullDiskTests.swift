@@ -222,7 +222,9 @@ struct FullDiskTests {
         #expect(try mounts.folder.names(in: "bob/alice") == ["anew.bin", "closed.bin"])
         for name in ["alice", "bob"] { #expect(try await mounts.leave(name) == .code(0)) }
         for profile in try mounts.folder.names(in: "data/profiles") {
-            #expect(try mounts.folder.names(in: "data/profiles/\(profile)/staging") == [])
+            let staging = "data/profiles/\(profile)/staging"
+            #expect(try mounts.folder.names(in: staging) == ["received", "tags"])
+            #expect(try mounts.folder.names(in: staging + "/received") == [])
         }
     }
 
