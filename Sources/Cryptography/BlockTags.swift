@@ -26,7 +26,7 @@ public final class BlockTags: Sendable {
         }
     }
 
-    struct Section {
+    private struct Section {
         var tags: [SIMD16<UInt8>]
         /// In bytes.
         var length: UInt64
