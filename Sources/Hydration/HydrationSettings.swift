@@ -26,6 +26,8 @@ public struct HydrationSettings: Sendable {
     public var bytesForDemand: UInt64 = 4 << 20
     /// Chunks in flight in all, including those of silent relays.
     public var chunksInFlight = 64
+    /// Chunks of an earlier mount in comparison with their digests, over all files.
+    public var chunksInCheck = 2
     /// Time without received bytes after which a chunk no longer counts for `bytesInFlight`. Most of its
     /// buffer is untouched memory.
     public var stalledAfter: Duration = .seconds(3)

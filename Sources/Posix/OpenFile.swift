@@ -120,6 +120,14 @@ public final class OpenFile: Sendable {
     /// Starts writing to disk without waiting: sync_file_range(2). Guarantees nothing.
     public func beginWritingBack() { _ = chatfs_begin_writing_back(descriptor) }
 
+    /// Removes clean pages of a range from memory, so that the next read comes from the disk: posix_fadvise(2).
+    /// Guarantees nothing.
+    public func dropFromMemory(_ range: Range<UInt64>) {
+        posix_fadvise(
+            descriptor, off_t(range.lowerBound), off_t(range.upperBound - range.lowerBound),
+            Int32(POSIX_FADV_DONTNEED))
+    }
+
     /// Makes everything on the file's filesystem durable with one wait: syncfs(2). Reports failed writes since Linux
     /// 5.8.
     /// - Throws: As syncfs(2).

@@ -20,6 +20,10 @@ final class MemorySource: ChunkSource {
         var fetches: [Int] = []
         var inFlight = 0
         var maxInFlight = 0
+        /// Chunks that the disk cannot read.
+        var unreadable: Set<Int> = []
+        /// Chunks of an earlier mount that were read from the kernel's memory, not from the disk.
+        var readFromMemory: [Int] = []
     }
 
     let chunks: [ChunkPlace]
@@ -111,6 +115,9 @@ final class MemorySource: ChunkSource {
     func read(_ chunk: Int, from file: OpenFile) throws(SystemError) -> (any FetchedChunk)? {
         let offset = chunks[..<chunk].reduce(0 as UInt64) { $0 + UInt64($1.size) }
         let whole = MemoryChunk(self, offset: offset, count: Int(chunks[chunk].size))
+        let isUnreadable = behaviour.withLock { $0.unreadable.contains(chunk) }
+        if isUnreadable { throw SystemError(code: EIO, operation: "read") }
+        if file.isInMemory(at: offset) { behaviour.withLock { $0.readFromMemory.append(chunk) } }
         return try file.read(count: whole.bytes.count, at: offset).elementsEqual(whole.bytes) ? whole : nil
     }
 }
@@ -128,4 +135,15 @@ private final class MemoryChunk: FetchedChunk, @unchecked Sendable {
     }
 
     deinit { bytes.deallocate() }
+}
+
+extension OpenFile {
+    /// Whether the page at `offset` is in the kernel's memory.
+    func isInMemory(at offset: UInt64) -> Bool {
+        guard let page = mmap(nil, 4096, PROT_READ, MAP_SHARED, descriptor, off_t(offset)), page != MAP_FAILED
+        else { return false }
+        defer { munmap(page, 4096) }
+        var state: UInt8 = 0
+        return mincore(page, 4096, &state) == 0 && state & 1 == 1
+    }
 }

@@ -53,10 +53,15 @@ import XFTP
         #expect(Self.onDisk.contains(next.hydrator.condition(of: Self.id).cached))
         #expect(45...47 ~= next.hydrator.condition(of: Self.id).progress)
         #expect(Self.onDisk.contains(next.hydrator.cacheReport().bytesOnDisk))
+        next.hydrator.resume(item)
+        #expect(next.hydrator.present().map(\.id) == [item.id])
         // No relay answers.
         source.behaviour.withLock { $0.failsAlways = XFTPError(.unreachable, "no connection") }
         let before = source.fetches.count
         let file = next.hydrator.open(item)
+        _ = try await file.bytes(0..<1)
+        #expect(45...47 ~= next.hydrator.condition(of: Self.id).progress)
+        #expect(next.hydrator.condition(of: Self.id).cached == 5 * Self.chunk)
         try await expectParts(of: file)
         #expect(source.fetches.count == before)
 
@@ -68,6 +73,101 @@ import XFTP
         file.close()
         await next.hydrator.shutDown()
         await stage.hydrator.shutDown()
+    }
+
+    /// Memory may hold bytes that failed to reach the disk.
+    @Test func chunksAreReadFromTheDisk() async throws {
+        let stage = try Stage(settings: Self.settings)
+        let source = MemorySource(size: Self.size)
+        let item = try await partlyRead(source, in: stage)
+        await stage.hydrator.shutDown()
+        let name = try #require(try files(of: stage).first)
+        let disk = try OpenFile(stage.folder.path("staging/received/" + name), flags: O_RDONLY)
+        try disk.synchronise()
+        disk.dropFromMemory(0..<4096)
+        // Some filesystems have no disk.
+        if disk.isInMemory(at: 0) { return }
+        _ = try disk.read(count: 1 << 20, at: 0)
+        #expect(disk.isInMemory(at: 0))
+
+        let next = try Stage(settings: Self.settings, after: stage)
+        let file = next.hydrator.open(item)
+        try await expectParts(of: file)
+        #expect(source.behaviour.withLock(\.readFromMemory) == [])
+        file.close()
+        await next.hydrator.shutDown()
+    }
+
+    @Test func unreadableChunkIsFetchedAgain() async throws {
+        let stage = try Stage(settings: Self.settings)
+        let source = MemorySource(size: Self.size)
+        let item = try await partlyRead(source, in: stage)
+        await stage.hydrator.shutDown()
+        source.behaviour.withLock { $0.unreadable = [4] }
+        let next = try Stage(settings: Self.settings, after: stage)
+        let before = source.fetches.count
+        let file = next.hydrator.open(item)
+        try await expectParts(of: file)
+        #expect(Array(source.fetches.dropFirst(before)) == [4])
+        file.close()
+        await next.hydrator.shutDown()
+    }
+
+    @Test func chunksStayReadableWithoutTheOthers() async throws {
+        let stage = try Stage(settings: Self.settings)
+        let source = MemorySource(size: Self.size)
+        let item = try await partlyRead(source, in: stage)
+        await stage.hydrator.shutDown()
+        source.behaviour.withLock { $0.failsAlways = XFTPError(.relay(.authorization), "gone") }
+        let next = try Stage(settings: Self.settings, after: stage)
+        let file = next.hydrator.open(item)
+        await #expect(throws: (any Error).self) { try await file.bytes(Self.chunk..<Self.chunk + 1) }
+        try await expectParts(of: file)
+        next.hydrator.remove(Self.id)
+        let last = 8 * Self.chunk..<8 * Self.chunk + 10
+        #expect(try await file.bytes(last) == Pattern.bytes(last, seed: 1))
+        file.close()
+        await next.hydrator.shutDown()
+    }
+
+    @Test func chunksAreReadBesideASilentRelay() async throws {
+        let stage = try Stage(settings: Self.settings)
+        let source = MemorySource(size: Self.size)
+        let item = try await partlyRead(source, in: stage)
+        await stage.hydrator.shutDown()
+        let silence = Gate()
+        source.behaviour.withLock { $0.gate = silence }
+        var settings = Self.settings
+        (settings.chunksPerFile, settings.chunksPerRelay, settings.chunksInFlight) = (1, 1, 1)
+        let next = try Stage(settings: settings, after: stage)
+        let file = next.hydrator.open(item)
+        let range = Self.chunk..<Self.chunk + 1
+        async let missing = file.bytes(range)
+        try await wait(until: "it is fetched") { silence.waiting == 1 }
+        try await expectParts(of: file)
+        silence.open()
+        #expect(try await missing == Pattern.bytes(range, seed: 1))
+        file.close()
+        await next.hydrator.shutDown()
+    }
+
+    @Test func unmountDuringPreparationKeepsThem() async throws {
+        let stage = try Stage(settings: Self.settings)
+        let item = try await partlyRead(MemorySource(size: Self.size), in: stage)
+        await stage.hydrator.shutDown()
+        let gate = Gate()
+        stage.core.state.withLock { $0.claimGate = gate }
+        let next = try Stage(settings: Self.settings, after: stage)
+        let file = next.hydrator.open(item)
+        async let read = try? file.bytes(0..<1)
+        try await wait(until: "it is claimed") { gate.waiting == 1 }
+        await next.hydrator.shutDown()
+        #expect(await read == nil)
+        file.close()
+        stage.core.state.withLock { $0.claimGate = nil }
+        let last = try Stage(settings: Self.settings, after: next)
+        #expect(last.hydrator.filesOfEarlierMounts == [Self.id])
+        await last.hydrator.shutDown()
     }
 
     @Test func damagedChunkIsFetchedAgain() async throws {
@@ -107,6 +207,11 @@ import XFTP
 
     private static let ends: [@Sendable (Stage, ChatItem) async throws -> Void] = [
         { stage, _ in stage.hydrator.remove(id) },
+        { stage, item in
+            let file = stage.hydrator.open(item)
+            stage.hydrator.remove(id, atOnce: true)
+            file.close()
+        },
         { stage, _ in _ = stage.hydrator.dehydrate(id) },
         { stage, _ in _ = await stage.hydrator.cancel(id) },
         { stage, _ in stage.hydrator.clearCache() },
@@ -126,8 +231,9 @@ import XFTP
         await stage.hydrator.shutDown()
         let next = try Stage(settings: Self.settings, after: stage)
         try await Self.ends[end](next, item)
-        try await wait(until: "it is gone") { try files(of: next) == [] }
-        #expect(next.hydrator.cacheReport().bytesOnDisk == 0)
+        try await wait(until: "it is gone") {
+            try files(of: next) == [] && next.hydrator.cacheReport().bytesOnDisk == 0
+        }
         #expect(next.hydrator.condition(of: Self.id).cached == 0)
         await next.hydrator.shutDown()
     }

@@ -119,7 +119,7 @@ struct Simulation {
     mutating func prepared(
         _ file: FileID, _ preparation: Preparation, _ result: PreparationResult<Token, Token>
     ) -> Bool {
-        if case .chunks(let download, _, _) = result { owners[download] = file }
+        if case .chunks(let download, _, _, _) = result { owners[download] = file }
         var isPresent = false
         step(file) { machine, now in
             let effects = machine.prepared(preparation, result, now: now)
@@ -183,6 +183,14 @@ struct Simulation {
             machine.arrived(fetch.file, fetch.chunk, contentOffset: fetch.chunk == 0 ? 20 : nil, now: now)
         }
         schedule()
+    }
+
+    /// The chunk of an earlier mount is damaged.
+    mutating func failCheck(_ fetch: Fetch) {
+        if let file = owners[fetch.file] {
+            step(file) { machine, _ in machine.checkFailed(fetch.file, fetch.chunk) }
+        }
+        end(fetch)
     }
 
     /// Ends the fetch, with a problem if given.

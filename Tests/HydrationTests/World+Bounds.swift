@@ -7,7 +7,8 @@ import Testing
 extension World {
     /// No unwanted fetch without progress is running.
     func checkCancelled() {
-        for flight in simulation.scheduler.flights where !flight.hasArrived && !flight.isCancelled {
+        for flight in simulation.scheduler.flights
+        where !flight.hasArrived && !flight.isCancelled && flight.priority != .check {
             let settings = simulation.settings
             let isSilent = flight.received == 0 || simulation.now - flight.lastSign >= settings.stalledAfter
             guard let file = simulation.owners[flight.fetch.file], let machine = machine(of: file),
@@ -23,9 +24,11 @@ extension World {
 
     func check() {
         let (settings, flights) = (simulation.settings, simulation.scheduler.flights)
-        #expect(flights.count <= settings.chunksInFlight)
+        let checks = flights.count { $0.priority == .check }
+        #expect(checks <= settings.chunksInCheck)
+        #expect(flights.count - checks <= settings.chunksInFlight)
         #expect(Set(flights.map(\.fetch)).count == flights.count, "one chunk is fetched twice at a time")
-        let coming = flights.filter { !$0.hasArrived }
+        let coming = flights.filter { !$0.hasArrived && $0.priority != .check }
         // This slow world makes relays distant.
         let ahead = settings.requestsAheadToFar
         for (_, flights) in Dictionary(grouping: coming, by: \.relay) {
@@ -37,7 +40,8 @@ extension World {
         let bytes = fresh.reduce(0) { $0 + $1.bytes }
         // The late chunk of a silent relay may exceed the bound.
         #expect(
-            bytes <= settings.bytesInFlight + settings.moreBytesFromFar + UInt64(ahead) << 22
+            bytes <= settings.bytesInFlight + settings.moreBytesFromFar
+                + UInt64(ahead + settings.chunksInCheck) << 22
                 || fresh.count == 1 || lateArrivals)
         let asked = simulation.files.values.flatMap { $0.waiting.readers.map(\.id) }
         #expect(Set(asked) == Set(waiting.keys))
@@ -56,17 +60,23 @@ extension World {
         case .idle, .preparing: break
         case .chunks(let download, let chunks):
             #expect(
-                !machine.waiting.readers.contains { chunks.finalProblem != nil || chunks.satisfies($0.goal) })
+                !machine.waiting.readers.contains {
+                    chunks.isHopeless($0.goal) || chunks.satisfies($0.goal)
+                })
             let available = chunks.states.indices.filter { chunks.states[$0].isAvailable }
             #expect(chunks.availableBytes == available.reduce(0) { $0 + chunks.layout.size(of: $1) })
-            // File and scheduler agree on running fetches.
+            let here = chunks.states.indices.filter { chunks.states[$0].isHere }
+            #expect(chunks.bytesHere == here.reduce(0) { $0 + chunks.layout.size(of: $1) })
+            // File and scheduler agree on running fetches and checks.
             let inFlight = Set(chunks.states.indices.filter { chunks.states[$0] == .inFlight })
+            let inCheck = Set(chunks.states.indices.filter { chunks.states[$0] == .inCheck })
             let settings = simulation.settings
             #expect(
                 inFlight.count
                     <= settings.chunksPerFile + settings.moreFromFar + settings.requestsAheadToFar)
             let own = simulation.scheduler.flights.filter { $0.fetch.file === download && !$0.hasArrived }
-            #expect(inFlight == Set(own.map(\.fetch.chunk)))
+            #expect(inFlight.union(inCheck) == Set(own.map(\.fetch.chunk)))
+            #expect(inCheck == Set(own.filter { $0.priority == .check }.map(\.fetch.chunk)))
         }
     }
 

@@ -285,14 +285,16 @@ struct World {
     }
 
     private mutating func carryOut(_ fetch: Simulation.Fetch, _ problem: FileProblem?) {
-        if let flight = simulation.scheduler.flights.first(where: { $0.fetch == fetch }),
-            simulation.now - flight.lastSign >= simulation.settings.stalledAfter
-        {
+        let flight = simulation.scheduler.flights.first { $0.fetch == fetch }
+        let isCheck = flight?.priority == .check
+        if let flight, simulation.now - flight.lastSign >= simulation.settings.stalledAfter {
             lateArrivals = true
         }
         if cancelled.remove(fetch) != nil, Bool.random(using: &dice) {
             let effects = simulation.end(fetch, problem ?? .timedOut)
             #expect(!effects.contains { if case .answer = $0 { true } else { false } })
+        } else if isCheck, problem != nil {
+            simulation.failCheck(fetch)
         } else if let problem {
             simulation.end(fetch, problem)
         } else {
@@ -323,7 +325,9 @@ struct World {
         if status.isReadable { return .whole(Token(), cached: 0) }
         if status == .rcvInvitation(described: false) { return .awaitingDescription }
         if Int.random(in: 0..<4, using: &dice) == 0 { return .awaitingCore }
-        return .chunks(Token(), layouts[file]!, isReceivedByCore: isReceivedByCore(file))
+        if isReceivedByCore(file) { return .chunks(Token(), layouts[file]!, isReceivedByCore: true) }
+        let earlier = layouts[file]!.relays.indices.filter { _ in Int.random(in: 0..<4, using: &dice) == 0 }
+        return .chunks(Token(), layouts[file]!, isReceivedByCore: false, unchecked: earlier)
     }
 
     /// Some files are also received by the core.

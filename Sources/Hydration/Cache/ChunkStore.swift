@@ -53,8 +53,6 @@ final class ChunkStore: Sendable {
         var file: OpenFile?
         /// The disk failed to keep the file, so it cannot become the durable copy.
         var isSpent = false
-        /// The next mount continues the file.
-        var isContinued = false
         /// True after `handOver` or `erase`: nothing is written, and the bytes do not count.
         fileprivate var isClosed = false
         /// Number of losses since the last failure.
@@ -120,7 +118,6 @@ final class ChunkStore: Sendable {
     }
 
     deinit {
-        if state.withLock({ !$0.isContinued }) { partial?.remove() }
         dropFromMemory()
         usage.give(bytesOnDisk)
     }
@@ -140,8 +137,8 @@ final class ChunkStore: Sendable {
         return chunks
     }
 
-    /// The file stays for the next mount, which continues it.
-    func leaveForNextMount() { state.withLock { $0.isContinued = !$0.isClosed } }
+    /// Deletes the name of the file, so that the next mount does not continue it. Open readers keep the bytes.
+    func deleteName() { partial?.remove() }
 
     static func makeFile(in folder: OpenFile) throws(SystemError) -> OpenFile {
         OpenFile(adopting: try check("make a file") { chatfs_open_unnamed(folder.descriptor) })
@@ -254,6 +251,14 @@ final class ChunkStore: Sendable {
 
     // MARK: - Chunks of an earlier mount
 
+    /// The chunks not yet compared with their digests, in order.
+    var unchecked: [Int] {
+        state.withLock { state in
+            state.chunks.keys.filter { if case .unchecked = state.chunks[$0] { true } else { false } }
+                .sorted()
+        }
+    }
+
     /// The file if it has an unchecked chunk.
     func uncheckedFile(_ chunk: Int) -> OpenFile? {
         state.withLock { if case .unchecked = $0.chunks[chunk] { $0.file } else { nil } }
@@ -339,7 +344,7 @@ final class ChunkStore: Sendable {
     /// Forgets the losses before a new try.
     func resume() { state.withLock { $0.losses = 0 } }
 
-    /// The core has the file. It is read until the store is gone, but never written.
+    /// The core has the file. It is read until the store is gone, but never written. Blocks.
     func handOver() {
         state.withLock { state in
             usage.give(counted(state))

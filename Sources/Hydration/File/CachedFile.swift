@@ -36,6 +36,8 @@ final class CachedFile: Sendable {
         var answers: [(CheckedContinuation<WaitResult, Never>, WaitResult)] = []
         /// Content whose release closes files.
         var released: Machine.Phase.Content?
+        /// Chunks that no mount continues.
+        var dropped: ChunkStore?
         /// For giving up the claim, before the next claim of the file.
         var claimTurn: ClaimTurns.Turn?
         var schedules = false
@@ -183,8 +185,20 @@ final class CachedFile: Sendable {
         step(event, registering: { _ in })
     }
 
+    /// Answers all readers. Chunks on the disk stay for the next mount. Returns true if the file is claimed.
+    func shutDown() -> Bool {
+        var isClaimed = false
+        step(
+            { machine, _ in
+                if case .chunks = machine.phase { isClaimed = true }
+                return machine.shutDown()
+            }, registering: { _ in }, keepsChunks: context.cache.usesDisk)
+        return isClaimed
+    }
+
     private func step(
-        _ event: (inout Machine, Duration) -> [Machine.Effect], registering register: (inout State) -> Void
+        _ event: (inout Machine, Duration) -> [Machine.Effect], registering register: (inout State) -> Void,
+        keepsChunks: Bool = false
     ) {
         let now = context.now
         let aftermath = state.withLock { state in
@@ -193,6 +207,9 @@ final class CachedFile: Sendable {
             let effects = event(&state.machine, now)
             var aftermath = settle(&state, effects, now: now)
             aftermath.released = before
+            if !keepsChunks, case .chunks(let download) = before, !state.machine.phase.isPresent(download) {
+                aftermath.dropped = download.store
+            }
             return aftermath
         }
         carryOut(aftermath)
@@ -285,6 +302,8 @@ final class CachedFile: Sendable {
     private func carryOut(_ aftermath: Aftermath) {
         for (reader, result) in aftermath.answers { reader.resume(returning: result) }
         for effect in aftermath.effects { carryOut(effect, aftermath.claimTurn) }
+        // At once, because an eviction waits for the space.
+        aftermath.dropped?.deleteName()
         if aftermath.tellsCondition, !aftermath.effects.contains(where: \.isConditionChange) {
             context.changes.send(.conditionChanged(id))
         }

@@ -6,12 +6,18 @@ struct ChunkMap: Sendable {
     enum State: Hashable, Sendable {
         case missing
         case inFlight
+        /// On the disk since an earlier mount, and not yet compared with its digest.
+        case unchecked
+        /// Being compared.
+        case inCheck
         /// In memory.
         case available
         /// On the disk, or in memory for a file that the core receives itself.
         case stored
 
         var isAvailable: Bool { self == .available || self == .stored }
+        /// True if no relay is needed.
+        var isHere: Bool { self != .missing && self != .inFlight }
     }
 
     struct Failure: Hashable, Sendable {
@@ -35,6 +41,8 @@ struct ChunkMap: Sendable {
     let isReceivedByCore: Bool
     private(set) var states: [State]
     private(set) var availableBytes: UInt64 = 0
+    /// Also counts chunks that are not checked yet.
+    private(set) var bytesHere: UInt64 = 0
     /// Position of the content in the stream, known from the first chunk on.
     private(set) var contentOffset: UInt64?
     private(set) var failures: [Int: Failure] = [:]
@@ -53,15 +61,20 @@ struct ChunkMap: Sendable {
         case verified
     }
 
-    init(layout: ChunkLayout, contentSize: UInt64, isReceivedByCore: Bool) {
+    /// - Parameter unchecked: The chunks that an earlier mount received.
+    init(layout: ChunkLayout, contentSize: UInt64, isReceivedByCore: Bool, unchecked: [Int] = []) {
         self.layout = layout
         self.contentSize = contentSize
         self.isReceivedByCore = isReceivedByCore
         states = Array(repeating: .missing, count: layout.count)
+        for chunk in unchecked {
+            states[chunk] = .unchecked
+            bytesHere += layout.size(of: chunk)
+        }
     }
 
     var isComplete: Bool { availableBytes == layout.streamSize }
-    var progress: Int { Int(Double(availableBytes) / Double(layout.streamSize) * 100) }
+    var progress: Int { Int(Double(bytesHere) / Double(layout.streamSize) * 100) }
 
     /// True if all chunks are available and no storage work is left.
     var isSettled: Bool {
@@ -128,14 +141,39 @@ struct ChunkMap: Sendable {
 
     /// The problem that a reader of this range gets at once.
     func problem(for range: Range<UInt64>, now: Duration) -> FileProblem? {
+        if isLost(range) { return finalProblem }
         for chunk in needed(for: range) where !states[chunk].isAvailable {
-            if let finalProblem { return finalProblem }
             if let failure = failures[chunk], failure.answeredUntil > now { return failure.problem }
         }
         return nil
     }
 
-    // MARK: - Chunks to fetch, in order, at most `limit`
+    /// Returns true if the goal cannot be reached because of the permanent problem.
+    func isHopeless(_ goal: WaitingReaders.Goal) -> Bool {
+        switch goal {
+        case .bytes(let range): isLost(range)
+        case .whole: finalProblem != nil
+        }
+    }
+
+    private func isLost(_ range: Range<UInt64>) -> Bool {
+        guard finalProblem != nil else { return false }
+        // The first chunk tells the position of the others.
+        let needed = contentOffset == nil ? [0] : needed(for: range)
+        return needed.contains { !states[$0].isHere }
+    }
+
+    // MARK: - Chunks to check or fetch, in order, at most `limit`
+
+    /// Chunks of an earlier mount for a waiting reader.
+    func unchecked(for range: Range<UInt64>, limit: Int) -> [Int] {
+        Array(needed(for: range).lazy.filter { states[$0] == .unchecked }.prefix(limit))
+    }
+
+    /// Chunks of an earlier mount for the complete file.
+    func allUnchecked(limit: Int) -> [Int] {
+        Array(states.indices.lazy.filter { states[$0] == .unchecked }.prefix(limit))
+    }
 
     /// Chunks for a waiting reader.
     func demanded(for range: Range<UInt64>, limit: Int) -> [Int] {
@@ -146,19 +184,32 @@ struct ChunkMap: Sendable {
     /// Chunks ahead of readers. When the content is available, also chunks that only the complete file needs.
     func ahead(of windows: [ReadAhead.Window], limit: Int, now: Duration) -> [Int] {
         guard finalProblem == nil, let contentOffset else { return [] }
-        var chunks: [Int] = []
-        for window in windows where window.chunks > 0 && window.position < contentSize {
-            let first = layout.chunk(at: contentOffset + window.position)
-            for chunk in first...min(first + window.chunks, layout.count - 1)
-            where chunks.count < limit && isFetchable(chunk, now: now) && !chunks.contains(chunk) {
-                chunks.append(chunk)
-            }
-        }
+        let chunks = covered(by: windows, limit: limit) { isFetchable($0, now: now) }
         if !chunks.isEmpty { return chunks }
         let content = layout.chunks(contentOffset..<contentOffset + max(contentSize, 1))
         guard content.allSatisfy({ states[$0].isAvailable }) else { return [] }
         return Array(
             states.indices.lazy.filter { !content.contains($0) && isFetchable($0, now: now) }.prefix(limit))
+    }
+
+    /// Chunks of an earlier mount ahead of readers.
+    func unchecked(ahead windows: [ReadAhead.Window], limit: Int) -> [Int] {
+        covered(by: windows, limit: limit) { states[$0] == .unchecked }
+    }
+
+    private func covered(
+        by windows: [ReadAhead.Window], limit: Int, where isWanted: (Int) -> Bool
+    ) -> [Int] {
+        guard let contentOffset else { return [] }
+        var chunks: [Int] = []
+        for window in windows where window.chunks > 0 && window.position < contentSize {
+            let first = layout.chunk(at: contentOffset + window.position)
+            for chunk in first...min(first + window.chunks, layout.count - 1)
+            where chunks.count < limit && isWanted(chunk) && !chunks.contains(chunk) {
+                chunks.append(chunk)
+            }
+        }
+        return chunks
     }
 
     /// Chunks for the complete file: the first one, which holds the header, then the others.
@@ -186,18 +237,24 @@ struct ChunkMap: Sendable {
 
     // MARK: - Events
 
-    /// missing → in flight. Returns false if the chunk is not missing or cannot arrive.
+    /// missing → in flight, or unchecked → in check. Returns false if the chunk is neither missing nor unchecked, or
+    /// cannot arrive.
     mutating func started(_ chunk: Int) -> Bool {
-        guard states[chunk] == .missing, finalProblem == nil else { return false }
-        states[chunk] = .inFlight
+        switch states[chunk] {
+        case .unchecked: states[chunk] = .inCheck
+        case .missing where finalProblem == nil: states[chunk] = .inFlight
+        default: return false
+        }
         return true
     }
 
-    /// in flight → available.
+    /// in flight or in check → available.
     /// - Parameter contentOffset: For the first chunk, the content's position from the header.
     mutating func arrived(_ chunk: Int, contentOffset: UInt64?) {
-        guard states[chunk] == .inFlight else {
-            return assertionFailure("chunk \(chunk) arrived while \(states[chunk])")
+        switch states[chunk] {
+        case .inFlight: bytesHere += layout.size(of: chunk)
+        case .inCheck: break
+        default: return assertionFailure("chunk \(chunk) arrived while \(states[chunk])")
         }
         states[chunk] = .available
         availableBytes += layout.size(of: chunk)
@@ -205,11 +262,19 @@ struct ChunkMap: Sendable {
         if let contentOffset { self.contentOffset = contentOffset }
     }
 
-    /// in flight → missing.
+    /// in check → missing: the chunk of the earlier mount is damaged.
+    mutating func checkFailed(_ chunk: Int) {
+        guard states[chunk] == .inCheck else { return }
+        states[chunk] = .missing
+        bytesHere -= layout.size(of: chunk)
+    }
+
+    /// in flight or in check → missing.
     mutating func failed(
         _ chunk: Int, _ problem: FileProblem, now: Duration, settings: HydrationSettings
     ) {
-        guard states[chunk] == .inFlight else { return }
+        guard states[chunk] == .inFlight || states[chunk] == .inCheck else { return }
+        checkFailed(chunk)
         states[chunk] = .missing
         let count = (failures[chunk]?.count ?? 0) + 1
         failures[chunk] = Failure(
@@ -228,6 +293,7 @@ struct ChunkMap: Sendable {
         guard states[chunk].isAvailable else { return }
         states[chunk] = .missing
         availableBytes -= layout.size(of: chunk)
+        bytesHere -= layout.size(of: chunk)
     }
 
     /// Records a reader's timeout, so that the next readers of these chunks fail at once.

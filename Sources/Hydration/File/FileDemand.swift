@@ -45,10 +45,10 @@ struct FileDemand: Sendable {
     func fetchRequests(
         for chunks: ChunkMap, settings: HydrationSettings, now: Duration
     ) -> FetchRequests {
-        if isRemoved { return FetchRequests() }
-        return FetchRequests(
+        let requests = FetchRequests(
             chunks, waiting, readAhead, isOpen: opens > 0, wantsWhole: wantsWhole(chunks), isPinned: isPinned,
             settings: settings, now: now)
+        return isRemoved ? FetchRequests(checks: requests.checks) : requests
     }
 
     // MARK: - Events

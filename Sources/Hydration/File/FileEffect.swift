@@ -38,8 +38,10 @@ enum ReadTarget<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>: Se
 
 /// The result of a preparation.
 enum PreparationResult<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>: Sendable {
-    /// - Parameter isReceivedByCore: True if the core downloads its own durable copy.
-    case chunks(Download, ChunkLayout, isReceivedByCore: Bool)
+    /// - Parameters:
+    ///   - isReceivedByCore: True if the core downloads its own durable copy.
+    ///   - unchecked: The chunks that an earlier mount received.
+    case chunks(Download, ChunkLayout, isReceivedByCore: Bool, unchecked: [Int] = [])
     case whole(Whole, cached: UInt64)
     /// The core downloads the file.
     case awaitingCore

@@ -341,11 +341,11 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
         guard phase.isPresent(preparation) else { return nil }
         retry.succeeded()
         switch result {
-        case .chunks(let download, let layout, let isReceivedByCore):
-            phase.move(
-                to: .chunks(
-                    download,
-                    ChunkMap(layout: layout, contentSize: file.size, isReceivedByCore: isReceivedByCore)))
+        case .chunks(let download, let layout, let isReceivedByCore, let unchecked):
+            let chunks = ChunkMap(
+                layout: layout, contentSize: file.size, isReceivedByCore: isReceivedByCore,
+                unchecked: unchecked)
+            phase.move(to: .chunks(download, chunks))
             return answerReaders() + [.conditionChanged]
         case .whole(let whole, let cached):
             phase.move(to: .whole(whole, cached: cached))
@@ -420,6 +420,12 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
         }
         guard isPresent != nil else { return [] }
         progressed(download, chunk, now: now)
+        return [.conditionChanged] + answerReaders()
+    }
+
+    /// Records that a chunk of an earlier mount is damaged. It is fetched again.
+    mutating func checkFailed(_ download: Download, _ chunk: Int) -> [Effect] {
+        guard phase.withChunks(of: download, { $0.checkFailed(chunk) }) != nil else { return [] }
         return [.conditionChanged] + answerReaders()
     }
 
@@ -579,9 +585,10 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
         case .idle, .preparing, .awaitingCore, .retired: return []
         case .chunks(_, let chunks):
             let served = demand.waiting.take { chunks.satisfies($0.goal) }
-            var effects: [Effect] = served.map { .answer($0.id, nil) }
-            if let problem = chunks.finalProblem { effects += answerAll(problem) }
-            return effects
+            let effects: [Effect] = served.map { .answer($0.id, nil) }
+            guard let problem = chunks.finalProblem else { return effects }
+            let hopeless = demand.waiting.take { chunks.isHopeless($0.goal) }
+            return effects + hopeless.map { .answer($0.id, problem) }
         }
     }
 

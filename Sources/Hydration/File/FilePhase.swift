@@ -46,7 +46,7 @@ enum FilePhase<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>: Sen
     /// Bytes on this machine besides the core's copy.
     var cachedBytes: UInt64 {
         switch self {
-        case .chunks(_, let chunks): chunks.availableBytes
+        case .chunks(_, let chunks): chunks.bytesHere
         case .whole(_, let cached): cached
         case .idle, .preparing, .awaitingCore, .failed, .retired: 0
         }
@@ -79,7 +79,7 @@ enum FilePhase<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>: Sen
             return HydrationCondition(
                 stage: stage, progress: chunks.progress,
                 problem: chunks.problem, nextTry: nextTry.map { max($0 - now, .zero) },
-                cached: chunks.availableBytes)
+                cached: chunks.bytesHere)
         }
     }
 

@@ -41,12 +41,11 @@ struct FileCompletion: Sendable {
             }
             let location = try await context.core.completeClaim(
                 file.id, staged: FileSourceLocation(path: path, arguments: copy.arguments))
-            download.store.handOver()
-            if let tags = copy.tags {
-                try await onPool {
-                    let stored = try OpenFile(location.path, flags: O_RDONLY)
-                    context.verified.keep(tags, of: copy.arguments, try stored.status())
-                }
+            try await onPool {
+                download.store.handOver()
+                guard let tags = copy.tags else { return }
+                let stored = try OpenFile(location.path, flags: O_RDONLY)
+                context.verified.keep(tags, of: copy.arguments, try stored.status())
             }
             let whole = try await context.openStored(location, size: size, for: file) {
                 file.progressed(download, 0)

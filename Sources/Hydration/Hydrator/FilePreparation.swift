@@ -122,7 +122,12 @@ struct FilePreparation: Sendable {
                 throw HydrationError(.damaged, FileProblem.wrongLength.sentence)
             }
             let download = try await makeDownload(claim, source, layout)
-            if !end(.chunks(download, layout, isReceivedByCore: claim.isReceivedByCore)) {
+            let unchecked = download.store.unchecked
+            if !end(
+                .chunks(
+                    download, layout, isReceivedByCore: claim.isReceivedByCore, unchecked: unchecked))
+            {
+                if !context.registry.isClosed { try await onPool { download.store.deleteName() } }
                 await context.core.abandonClaim(file.id, problem: nil)
             }
         } catch {

@@ -18,6 +18,8 @@ final class FileRegistry: Sendable {
     /// The current object of a file, if there is one.
     subscript(id: FileID) -> CachedFile? { state.withLock { $0.files[id] } }
 
+    var isClosed: Bool { state.withLock(\.isClosed) }
+
     var all: [CachedFile] { state.withLock { Array($0.files.values) } }
 
     /// Calls `body` with the file's object, creating it if needed. If `body` returns false because the object was retired

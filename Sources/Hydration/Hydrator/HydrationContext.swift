@@ -18,6 +18,8 @@ final class HydrationContext: Sendable {
     let changes = Broadcaster<HydrationChange>()
     let failures: FailureReporter
     let reads = ReadCounts()
+    /// The items of partly received files that earlier mounts left, as described at this mount.
+    private let earlierItems = Lock<[FileID: ChatItem]>([:])
     private let start: ContinuousClock.Instant
 
     init(
@@ -52,6 +54,18 @@ final class HydrationContext: Sendable {
             guard cache.partial.deleteOldest() || registry.evictOldest(sparing: file) else { return false }
         }
         return true
+    }
+
+    /// Records the item of a file that an earlier mount left.
+    func note(_ item: ChatItem, of file: FileID) { earlierItems.withLock { $0[file] = item } }
+
+    /// The items of such files that are not in use.
+    var unusedItems: [ChatItem] {
+        let unused = cache.partial.unusedFiles
+        return earlierItems.withLock { items in
+            items = items.filter { unused.contains($0.key) }
+            return Array(items.values)
+        }
     }
 
     /// Drops the part of a file that an earlier mount received, unless the file is in use.

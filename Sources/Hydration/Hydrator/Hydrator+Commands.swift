@@ -110,6 +110,7 @@ extension Hydrator {
     public func resume(_ item: ChatItem) {
         guard let file = item.file else { return }
         if file.status.isReadable || file.status.problem?.isFinal == true { context.dropUnused(file.id) }
+        context.note(item, of: file.id)
         guard !context.retention.of(file.id).isEmpty else { return }
         resume(item, file, isPinned: false)
     }

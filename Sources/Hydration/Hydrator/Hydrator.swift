@@ -73,6 +73,7 @@ public final class Hydrator: Sendable {
     public func remove(_ file: FileID, atOnce: Bool = false) {
         if let object = context.registry[file] {
             object.step { machine, _ in machine.remove(atOnce: atOnce) }
+            context.dropUnused(file)
         } else {
             context.dropUnused(file)
             guard context.retention.of(file).contains(.unfinished) else { return }
@@ -90,9 +91,11 @@ public final class Hydrator: Sendable {
         return HydrationCondition(progress: percent, cached: bytes)
     }
 
-    /// Returns the items whose files are open, retained or cached, as last described by the core. From
-    /// memory.
-    public func present() -> [ChatItem] { context.registry.all.map { $0.withMachine(\.item) } }
+    /// Returns the items whose files are open, retained, cached or left by an earlier mount, as last described by the
+    /// core. From memory.
+    public func present() -> [ChatItem] {
+        context.registry.all.map { $0.withMachine(\.item) } + context.unusedItems
+    }
 
     /// Returns a stream of changes from now on, until it is dropped or the hydrator is shut down.
     public func changes() -> AsyncStream<HydrationChange> { context.changes.subscribe() }
@@ -102,11 +105,7 @@ public final class Hydrator: Sendable {
     public func shutDown() async {
         var claimed: [FileID] = []
         for file in context.registry.close() {
-            if case .chunks(let download) = file.withMachine(\.phase.content) {
-                claimed.append(file.id)
-                if context.cache.usesDisk { download.store.leaveForNextMount() }
-            }
-            file.step { machine, _ in machine.shutDown() }
+            if file.shutDown() { claimed.append(file.id) }
         }
         context.changes.finish()
         await context.tasks.close()

@@ -4,8 +4,8 @@ import Cryptography
 import Posix
 import XFTP
 
-/// Downloads one chunk, unless an earlier mount has received it. Readers get its bytes as soon as the digest matches; then it is stored. The first chunk
-/// also contains the header with the content's position.
+/// Downloads one chunk, or compares the one that an earlier mount received. Readers get its bytes as soon as the digest
+/// matches; then it is stored. The first chunk also contains the header with the content's position.
 struct ChunkFetch: Sendable {
     private let fetch: ChunkTransfers.Fetch
     private let transfers: ChunkTransfers
@@ -21,20 +21,14 @@ struct ChunkFetch: Sendable {
         context = file.context
     }
 
-    /// Returns the problem, or nil if the chunk was kept.
+    /// Returns the problem, or nil if the chunk was kept or failed its check.
     func run() async -> FileProblem? {
         guard file.withMachine({ $0.phase.isPresent(download) }) else { return nil }
         let layout = download.layout
         do {
-            let found = try await chunkOfEarlierMount()
-            let fetched: any FetchedChunk
-            if let found {
-                fetched = found
-            } else {
-                fetched = try await download.source.fetch(fetch.chunk) { [transfers, fetch] received in
-                    transfers.progressed(fetch, received: received)
-                }
-            }
+            let unchecked = download.store.uncheckedFile(fetch.chunk)
+            let chunk = if let unchecked { await check(unchecked) } else { try await receive() }
+            guard let fetched = chunk else { return nil }
             guard fetched.bytes.count == Int(layout.size(of: fetch.chunk)) else {
                 throw HydrationError(.damaged, "A chunk's length differs from the file description.")
             }
@@ -42,7 +36,7 @@ struct ChunkFetch: Sendable {
             download.store.hold(fetched, fetch.chunk)
             transfers.arrived(fetch, contentOffset: offset)
             await ChunkStore.threads.run {
-                ChunkStorage(of: file, download).store(fetched, fetch.chunk, isHere: found != nil)
+                ChunkStorage(of: file, download).store(fetched, fetch.chunk, isHere: unchecked != nil)
             }
             return nil
         } catch {
@@ -51,13 +45,25 @@ struct ChunkFetch: Sendable {
         }
     }
 
-    private func chunkOfEarlierMount() async throws -> (any FetchedChunk)? {
-        guard let disk = download.store.uncheckedFile(fetch.chunk) else { return nil }
-        let found = try await ChunkStore.threads.run { () throws(any Error) in
-            try download.source.read(fetch.chunk, from: disk)
+    private func receive() async throws -> any FetchedChunk {
+        try await download.source.fetch(fetch.chunk) { [transfers, fetch] received in
+            transfers.progressed(fetch, received: received)
         }
-        if found == nil { download.store.forget(fetch.chunk) }
-        return found
+    }
+
+    /// Returns nil for a chunk that is damaged or cannot be read. It is then missing.
+    private func check(_ disk: OpenFile) async -> (any FetchedChunk)? {
+        let range = download.layout.range(of: fetch.chunk)
+        let found = await ChunkStore.threads.run { () -> (any FetchedChunk)? in
+            // The bytes in memory may have failed to reach the disk.
+            disk.dropFromMemory(range)
+            return try? download.source.read(fetch.chunk, from: disk)
+        }
+        if found != nil { return found }
+        context.failures.log.notice("chunk of an earlier mount damaged: file=\(file.id.rawValue)")
+        download.store.forget(fetch.chunk)
+        file.step { machine, _ in machine.checkFailed(download, fetch.chunk) }
+        return nil
     }
 
     private func contentOffset(_ fetched: any FetchedChunk) throws -> UInt64 {

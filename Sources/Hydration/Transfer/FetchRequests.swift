@@ -1,5 +1,7 @@
 /// The wanted chunks of one file, each list in order and no longer than the limit in flight.
 struct FetchRequests: Hashable, Sendable {
+    /// Chunks of an earlier mount to compare with their digests.
+    var checks: [Int] = []
     /// For waiting readers.
     var demand: [Int] = []
     /// Ahead of readers, or for a wait for the whole file.
@@ -9,9 +11,9 @@ struct FetchRequests: Hashable, Sendable {
     /// True if fetches in flight are still useful.
     var isWanted = false
 
-    var isEmpty: Bool { demand.isEmpty && ahead.isEmpty && background.isEmpty }
+    var isEmpty: Bool { checks.isEmpty && demand.isEmpty && ahead.isEmpty && background.isEmpty }
 
-    init() {}
+    init(checks: [Int] = []) { self.checks = checks }
 
     /// - Parameter wantsWhole: True if the file is received completely without a reader.
     init(
@@ -21,9 +23,17 @@ struct FetchRequests: Hashable, Sendable {
         isWanted = isOpen || !waiting.isEmpty || wantsWhole
         if chunks.isComplete { return }
         let limit = settings.chunksPerFile + settings.moreFromFar + settings.requestsAheadToFar
-        for range in waiting.ranges where demand.count < limit {
-            let missing = chunks.demanded(for: range, limit: limit)
-            demand += missing.filter { !demand.contains($0) }.prefix(limit - demand.count)
+        for range in waiting.ranges {
+            Self.add(chunks.demanded(for: range, limit: limit), to: &demand, limit: limit)
+            Self.add(chunks.unchecked(for: range, limit: limit), to: &checks, limit: limit)
+        }
+        if chunks.bytesHere > chunks.availableBytes {
+            let isWhole = wantsWhole || waiting.waitForWhole
+            let later =
+                isWhole
+                ? chunks.allUnchecked(limit: limit)
+                : chunks.unchecked(ahead: readAhead.windows(limit: settings.chunksAhead), limit: limit)
+            Self.add(later, to: &checks, limit: limit)
         }
         if waiting.waitForWhole {
             // A wait for the whole file is no read, so it competes with read-ahead.
@@ -37,5 +47,9 @@ struct FetchRequests: Hashable, Sendable {
         }
         if isOpen { background = chunks.failedBefore(limit: limit, now: now) }
         if background.isEmpty, wantsWhole { background = chunks.remaining(limit: limit, now: now) }
+    }
+
+    private static func add(_ chunks: [Int], to list: inout [Int], limit: Int) {
+        list += chunks.filter { !list.contains($0) }.prefix(max(0, limit - list.count))
     }
 }

@@ -1,6 +1,6 @@
 /// Chooses the next chunks over all files and relays: chunks for waiting readers first, file after file, then
-/// read-ahead, then files received completely, within the limits of the settings. Pure: requests and results
-/// come in with the time; grants go out.
+/// read-ahead, then files received completely, within the limits of the settings. Checks of chunks on the disk wait for
+/// no relay. Pure: requests and results come in with the time; grants go out.
 ///
 /// Also cancels unwanted fetches, because each holds one of the few slots of its relay, on a silent relay for
 /// ever.
@@ -17,6 +17,8 @@ struct FetchScheduler<File: Hashable & Sendable>: Sendable {
     }
 
     enum Priority: CaseIterable, Hashable, Sendable {
+        /// Reads a chunk of an earlier mount from the disk.
+        case check
         case demand
         case ahead
         case background
@@ -93,6 +95,7 @@ struct FetchScheduler<File: Hashable & Sendable>: Sendable {
         assert(!flights[index].hasArrived, "a chunk arrived twice")
         flights[index].hasArrived = true
         flights[index].lastSign = now
+        if flights[index].priority == .check { return }
         distances.note(flights[index].relay, chunkAfter: now - flights[index].start)
     }
 
@@ -132,14 +135,8 @@ struct FetchScheduler<File: Hashable & Sendable>: Sendable {
     }
 
     private func next(now: Duration) -> (Fetch, Priority)? {
-        guard flights.count < settings.chunksInFlight else { return nil }
         let active = activeBytes(now: now)
-        for priority in Priority.allCases {
-            if priority == .background,
-                flights.count(where: { $0.priority == .background }) >= settings.backgroundChunks
-            {
-                continue
-            }
+        for priority in Priority.allCases where isOpen(priority) {
             for file in order {
                 if let chunk = candidate(of: file, priority, activeBytes: active) {
                     return (Fetch(file: file, chunk: chunk), priority)
@@ -149,6 +146,16 @@ struct FetchScheduler<File: Hashable & Sendable>: Sendable {
         return nil
     }
 
+    private func isOpen(_ priority: Priority) -> Bool {
+        let running = flights.count { $0.priority == priority }
+        let fetches = flights.count { $0.priority != .check }
+        return switch priority {
+        case .check: running < settings.chunksInCheck
+        case .demand, .ahead: fetches < settings.chunksInFlight
+        case .background: fetches < settings.chunksInFlight && running < settings.backgroundChunks
+        }
+    }
+
     /// Returns the first requested chunk that fits the limits. Only demand skips a chunk that must wait,
     /// since its relay may be silent; other chunks stay in the order of storage.
     private func candidate(of file: File, _ priority: Priority, activeBytes: UInt64) -> Int? {
@@ -156,6 +163,7 @@ struct FetchScheduler<File: Hashable & Sendable>: Sendable {
         let own = flights.filter { $0.fetch.file == file }
         let requested =
             switch priority {
+            case .check: requester.requests.checks
             case .demand: requester.requests.demand
             case .ahead: requester.requests.ahead
             case .background: requester.requests.background
@@ -171,6 +179,8 @@ struct FetchScheduler<File: Hashable & Sendable>: Sendable {
     private func hasCapacity(
         for chunk: Int, of layout: ChunkLayout, _ own: [Flight], _ priority: Priority, activeBytes: UInt64
     ) -> Bool {
+        if priority == .check { return true }
+        let own = own.filter { $0.priority != .check }
         let relay = layout.relays[chunk]
         var limit = settings.bytesInFlight - (priority == .demand ? 0 : settings.bytesForDemand)
         var more = 0
@@ -183,7 +193,8 @@ struct FetchScheduler<File: Hashable & Sendable>: Sendable {
         guard own.count(where: { !$0.hasArrived }) < settings.chunksPerFile + more else { return false }
         if priority != .demand && own.count >= HydrationSettings.chunksInMemory + more { return false }
         guard
-            flights.count(where: { $0.relay == relay && !$0.hasArrived }) < settings.chunksPerRelay + more
+            flights.count(where: { $0.relay == relay && $0.priority != .check && !$0.hasArrived })
+                < settings.chunksPerRelay + more
         else { return false }
         return activeBytes == 0 || activeBytes + layout.size(of: chunk) <= limit
     }
@@ -209,7 +220,7 @@ struct FetchScheduler<File: Hashable & Sendable>: Sendable {
     }
 
     private func isUnwanted(_ flight: Flight) -> Bool {
-        if flight.hasArrived || flight.isCancelled { return false }
+        if flight.hasArrived || flight.isCancelled || flight.priority == .check { return false }
         return files[flight.fetch.file]?.requests.isWanted != true
     }
 }

@@ -43,9 +43,11 @@ struct MountParts: Sendable {
         self.settings = settings
         self.outbox = outbox
         self.cache = cache
-        hydrator = try Hydrator(
-            core: core, client: opened.client, cacheFolder: cache, settings: settings.hydration,
-            retention: remembered)
+        hydrator = try await ThreadPool.shared.run {
+            try Hydrator(
+                core: core, client: opened.client, cacheFolder: cache, settings: settings.hydration,
+                retention: remembered)
+        }
         traces = await ThreadPool.shared.run { DesktopTraces.open(names, mountpoint: settings.mountpoint) }
         traces?.beginSweeping()
         programSocket = try ProgramSocket(
