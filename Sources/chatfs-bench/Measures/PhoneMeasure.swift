@@ -19,6 +19,7 @@ struct PhoneMeasure: Measure {
         let listings = try await work.listings(of: computer, repetitions)
         let (through, bare) = try await work.transfers(of: large, computer)
         let memory = try await work.memory(of: huge[0], computer)
+        let (sending, memoryOfSending) = try await work.send(huge[0], computer)
         let listing = "listing of \(phone.count) files in \(phone.chats) chats of a phone"
         let reference = Reference("the same of the embedded core", listings.embedded)
         return [
@@ -38,6 +39,12 @@ struct PhoneMeasure: Measure {
             Row(
                 "phone-memory", "memory above idle while \(stage.plan.hugeFile >> 20) MiB come from a phone",
                 .mebibytes, [memory], target: .atMost(40)),
+            Row(
+                "phone-send", "\(stage.plan.hugeFile >> 20) MiB copied in until the phone has them",
+                .megabytesPerSecond, [sending.whole.megabytesPerSecond(of: huge[0].size)]),
+            Row(
+                "phone-send-memory", "memory above idle meanwhile", .mebibytes, [memoryOfSending],
+                target: .atMost(40)),
         ]
     }
 }
@@ -144,6 +151,21 @@ private struct PhoneWork: Sendable {
         let most = try mount.figures.peakMemory()
         await stage.end(mount.process)
         return (most - idle) / 1_048_576
+    }
+
+    /// Copies a file into the notes, and compares the phone's file. Returns also the MiB above the idle mount.
+    func send(
+        _ file: PhoneProgram.File, _ computer: PhoneComputer
+    ) async throws -> (Sending, memory: Double) {
+        let (mount, name) = (try await quietMount(computer), "from the computer.bin")
+        let idle = try mount.figures.memory()
+        let sending = try await stage.send(file.plain, to: mount.file(PhoneProgram.notes + "/" + name))
+        let most = try mount.figures.peakMemory()
+        try await ThreadPool.shared.run {
+            try FileWork.read(phone.path(of: name)).requireSum(FileWork.read(file.plain).sum)
+        }
+        await stage.end(mount.process)
+        return (sending, (most - idle) / 1_048_576)
     }
 
     private func quietMount(_ computer: PhoneComputer) async throws -> Mounted {

@@ -43,31 +43,38 @@ struct Chats: Sendable {
     func send(
         _ source: String, as name: String, from sender: Mounted, to receiver: Mounted? = nil
     ) async throws -> Sending {
-        let path = sender.inGroup(name)
-        let start = ContinuousClock.now
-        try await stage.run("/bin/cp", [source, path])
-        var queued: ContinuousClock.Instant?
-        try await stage.wait(for: "the upload of \(name)") {
-            let state = try ExtendedAttribute.text("user.chatfs.state", of: path)
-            if queued == nil, state != "draft" { queued = .now }
-            guard state != "failed" else { throw BenchError(.failed, "\(name) could not be sent.") }
-            return state == "sent" || state == "delivered"
-        }
-        let end = ContinuousClock.now
+        let sending = try await stage.send(source, to: sender.inGroup(name))
         if let receiver {
             let received = receiver.inGroup(name)
             try await stage.wait(for: "\(name) at its receiver") { access(received, F_OK) == 0 }
         }
+        return sending
+    }
+}
+
+/// The seconds for a sent file.
+struct Sending: Sendable {
+    /// From the state queued, complete and durable, until the relay or the phone had all of it.
+    let fromQueued: Double
+    /// From the start of cp.
+    let whole: Double
+}
+
+extension Stage {
+    /// Copies `source` with cp to an entry of a chat, and waits until it is sent, or stored in notes.
+    func send(_ source: String, to path: String) async throws -> Sending {
+        let start = ContinuousClock.now
+        try await run("/bin/cp", [source, path])
+        var queued: ContinuousClock.Instant?
+        try await wait(for: "the upload of \(path)") {
+            let state = try ExtendedAttribute.text("user.chatfs.state", of: path)
+            if queued == nil, state != "draft" { queued = .now }
+            guard state != "failed" else { throw BenchError(.failed, "\(path) could not be sent.") }
+            return ["sent", "delivered", "stored"].contains(state)
+        }
+        let end = ContinuousClock.now
         return Sending(
             fromQueued: (end - (queued ?? end)) / .seconds(1), whole: (end - start) / .seconds(1))
-    }
-
-    /// The seconds for a file.
-    struct Sending: Sendable {
-        /// From the state queued, complete and durable, until the relay had all of it.
-        let fromQueued: Double
-        /// From the start of cp.
-        let whole: Double
     }
 }
 

@@ -86,6 +86,9 @@ struct PhoneProgram: Sendable {
         return files
     }
 
+    /// A file that a computer has stored.
+    func path(of name: String) -> String { program.files + "/" + name }
+
     // MARK: - Sessions
 
     /// Scans a link. Returns the code that it shows. Waits for the end of the previous session.
