@@ -19,6 +19,8 @@ public enum CryptographyErrorCode: Hashable, Sendable {
     case invalidArguments
     /// A system call failed; `cause` is a `SystemError`.
     case file
+    /// fsync(2) failed; `cause` is a `SystemError`. The kernel takes lost pages for written, so a repetition may succeed.
+    case notDurable
     /// The destination exists and is no regular file.
     case notRegularFile
     /// Too little memory to derive a key from a passphrase.

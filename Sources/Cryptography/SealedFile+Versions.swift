@@ -25,7 +25,7 @@ extension SealedFile {
     }
 
     /// Makes all previous writes durable with fsync(2). Blocks writers meanwhile, but not readers.
-    /// - Throws: `.file`.
+    /// - Throws: `.notDurable`.
     public func synchronise() throws(CryptographyError) {
         try mutex.reading { () throws(CryptographyError) in
             // Blocks added during fsync stay unsynchronised.
@@ -35,10 +35,13 @@ extension SealedFile {
         }
     }
 
+    /// - Throws: `.notDurable`.
     func flush() throws(CryptographyError) {
-        try wrappingSystemError { () throws(SystemError) in
+        do throws(SystemError) {
             try file.synchronise()
             try second.withLock { $0.file }?.synchronise()
+        } catch {
+            throw CryptographyError(.notDurable, error.sentence, cause: error)
         }
     }
 }

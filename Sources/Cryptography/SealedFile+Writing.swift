@@ -124,8 +124,8 @@ extension SealedFile {
     }
 
     /// Truncates the file or extends it with zeros.
-    /// - Throws: `.file`, also for sizes over `maxSize` (EFBIG); `.notAuthentic` if the last block was changed on disk;
-    ///   `.library`.
+    /// - Throws: `.file`, also for sizes over `maxSize` (EFBIG); `.notDurable`; `.notAuthentic` if the last block was
+    ///   changed on disk; `.library`.
     public func truncate(to size: UInt64) throws(CryptographyError) {
         try Self.checkSize(size, plus: 0)
         try mutex.writing { () throws(CryptographyError) in

@@ -96,22 +96,6 @@ import Testing
         let next = try CrashTests.Remains(of: bench.folder, bench.core).reopen()
         #expect(try await next.replayed(1).map(\.bytes) == [Array("whole".utf8)])
     }
-}
-
-extension Workbench {
-    /// Refuses changes of rows, as on a full disk.
-    fileprivate func refuseRows() throws {
-        try outbox.context.journal.database.transaction { connection in
-            try connection.executeScript(
-                """
-                CREATE TRIGGER full BEFORE UPDATE OF state ON draft BEGIN SELECT RAISE(ABORT, 'full'); END
-                """)
-        }
-    }
-
-    fileprivate func acceptRows() throws {
-        try outbox.context.journal.database.transaction { try $0.executeScript("DROP TRIGGER full") }
-    }
 
     /// After a failed fsync another one succeeds without a write.
     @Test func failedFsyncFailsAgainUntilRewritten() throws {
@@ -135,7 +119,27 @@ extension Workbench {
         draft.closed(.ofItsMaker)
     }
 
-    private func spoolDescriptor(in folder: TemporaryFolder) throws -> CInt {
+    /// Shortening a block that an fsync has kept calls fsync for its new version.
+    @Test func truncationNoticesAFailedFsync() throws {
+        let bench = try Workbench()
+        let draft = try bench.outbox.create(name: name("a"), in: alice)
+        try draft.write("kept")
+        try draft.synchronise()
+        try draft.write("new", at: 1)
+        try draft.synchronise()
+        try draft.write("kept again")
+        let file = try spoolDescriptor(in: bench.folder, suffix: ".second")
+        let kept = dup(file)
+        defer { close(kept) }
+        let device = try OpenFile("/dev/null", flags: O_RDWR)
+        dup2(device.descriptor, file)
+        #expect(throws: OutboxError.self) { try draft.truncate(to: 3) }
+        dup2(kept, file)
+        #expect(throws: OutboxError.self) { try draft.synchronise() }
+        draft.closed(.ofItsMaker)
+    }
+
+    private func spoolDescriptor(in folder: TemporaryFolder, suffix: String = "") throws -> CInt {
         let open = try PrivateFolder.names(in: OpenFile("/proc/self/fd", flags: O_RDONLY))
         return try #require(
             open.compactMap(CInt.init).first { descriptor in
@@ -143,6 +147,23 @@ extension Workbench {
                 guard readlink("/proc/self/fd/\(descriptor)", &path, path.count - 1) > 0 else { return false }
                 let text = String(decoding: path.lazy.map(UInt8.init(bitPattern:)), as: UTF8.self)
                 return text.hasPrefix(folder.path("outbox/")) && text.contains("/spool/")
+                    && text.contains(suffix + "\0")
             })
+    }
+}
+
+extension Workbench {
+    /// Refuses changes of rows, as on a full disk.
+    fileprivate func refuseRows() throws {
+        try outbox.context.journal.database.transaction { connection in
+            try connection.executeScript(
+                """
+                CREATE TRIGGER full BEFORE UPDATE OF state ON draft BEGIN SELECT RAISE(ABORT, 'full'); END
+                """)
+        }
+    }
+
+    fileprivate func acceptRows() throws {
+        try outbox.context.journal.database.transaction { try $0.executeScript("DROP TRIGGER full") }
     }
 }

@@ -253,13 +253,7 @@ public final class Draft: Sendable {
     func synchroniseLocked() throws(OutboxError) {
         guard !machine.isRemoved else { return }
         if let error = current.withLock(\.lostWrite) { throw error }
-        let file = try described { try openFile() }
-        do throws(OutboxError) {
-            try described { try file.synchronise() }
-        } catch {
-            current.withLock { $0.lostWrite = error }
-            throw error
-        }
+        try noticingLostWrites { try openFile().synchronise() }
         try described { try context.spool.synchronise() }
         _ = try handleLocked(.synchronised)
     }
@@ -423,11 +417,23 @@ public final class Draft: Sendable {
     private func failingAsIncomplete(
         _ file: SealedFile, _ body: () throws -> Void
     ) throws(OutboxError) {
-        do {
-            try body()
+        do throws(OutboxError) {
+            try noticingLostWrites(body)
         } catch {
             tellLocked(.writeFailed(size: file.size))
-            throw OutboxError(beneath: error)
+            throw error
+        }
+    }
+
+    /// Remembers a failed fsync, which opening and truncating a file may call too.
+    private func noticingLostWrites(_ body: () throws -> Void) throws(OutboxError) {
+        do throws(OutboxError) {
+            try described(body)
+        } catch {
+            if (error.cause as? CryptographyError)?.code == .notDurable {
+                current.withLock { $0.lostWrite = error }
+            }
+            throw error
         }
     }
 
