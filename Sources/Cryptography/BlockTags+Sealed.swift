@@ -8,13 +8,6 @@ import Base
 /// tags (16 for each block).
 extension BlockTags {
     private static let sealing = "chatfs block tags"
-    private static let naming = "chatfs name of block tags"
-
-    /// A name that tells nothing about the file, in lower-case hexadecimal.
-    public static func sealedName(of arguments: FileArguments) -> String {
-        let name = HKDF.derive(from: WipedBytes(arguments.key), info: naming, count: 16)
-        return name.withUnsafeBytes { Hexadecimal.encode(Array($0)) }
-    }
 
     /// Returns nil if a section is not covered.
     public func sealed(for arguments: FileArguments) -> [UInt8]? {

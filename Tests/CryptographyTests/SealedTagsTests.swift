@@ -59,9 +59,6 @@ import Testing
         for size in [0, Self.size - 1, Self.size + 1, .max] {
             #expect(BlockTags(sealed: right, for: Self.arguments, size: size) == nil)
         }
-        let name = BlockTags.sealedName(of: Self.arguments)
-        #expect(name == BlockTags.sealedName(of: Self.arguments) && name.count == 32)
-        #expect(name != BlockTags.sealedName(of: CryptoFile.freshArguments()))
     }
 
     @Test func incompleteTagsAreNotSealed() {

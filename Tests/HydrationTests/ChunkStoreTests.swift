@@ -23,7 +23,7 @@ import Testing
             folder = try TemporaryFolder()
             let path = try folder.makeFolder("staging")
             let staging = try OpenFile(path, flags: O_RDONLY)
-            let partial = try PartialFileFolder(in: path, keeps: true, usage)
+            let partial = try PartialFileFolder(in: staging, keeps: true, usage)
             store = try ChunkStore(
                 number: 1, #require(ChunkLayout(source.chunks)), source.arguments, form,
                 in: isInMemory

@@ -258,8 +258,110 @@ import XFTP
         await next.hydrator.shutDown()
     }
 
+    @Test func pinnedPartIsNotEvicted() async throws {
+        let stage = try Stage(settings: Self.settings)
+        _ = try await partlyRead(MemorySource(size: Self.size), in: stage)
+        await stage.hydrator.shutDown()
+        var settings = Self.settings
+        settings.cacheLimit = 6 * Self.chunk + Self.chunk / 2
+        _ = try stage.folder.makeFolder("profile")
+        _ = try stage.folder.write(Array("1\n".utf8), to: "profile/pinned")
+        let retention = try RetentionList(in: OpenFile(stage.folder.path("profile"), flags: O_RDONLY))
+        let next = try Stage(settings: settings, retention: retention, after: stage)
+        next.hydrator.clearCache()
+        #expect(!next.hydrator.dehydrate(Self.id))
+        let other = next.hydrator.open(next.offer(MemorySource(size: Self.size, seed: 2), id: 2))
+        for chunk in UInt64(0)..<3 {
+            let range = chunk * Self.chunk..<(chunk + 1) * Self.chunk
+            #expect(try await other.bytes(range) == Pattern.bytes(range, seed: 2))
+        }
+        #expect(Self.onDisk.contains(next.hydrator.condition(of: Self.id).cached))
+        other.close()
+        await next.hydrator.shutDown()
+        #expect(try files(of: next).contains { $0.hasPrefix("1-") })
+    }
+
+    /// The hydrator gives a complete file such a name before the core records it.
+    @Test func namesOfUnrecordedFilesAreRemoved() async throws {
+        let stage = try Stage(settings: Self.settings)
+        _ = try await partlyRead(MemorySource(size: Self.size), in: stage)
+        await stage.hydrator.shutDown()
+        let part = stage.folder.path("staging/received/" + (try #require(try files(of: stage).first)))
+        #expect(link(part, stage.folder.path("staging/received-x")) == 0)
+        let next = try Stage(settings: Self.settings, after: stage)
+        #expect(next.hydrator.filesOfEarlierMounts == [Self.id])
+        #expect(try stage.folder.names(in: "staging") == ["received", "tags"])
+        await next.hydrator.shutDown()
+        // The core has recorded it.
+        #expect(link(part, stage.folder.path("recorded")) == 0)
+        let last = try Stage(settings: Self.settings, after: next)
+        #expect(last.hydrator.filesOfEarlierMounts == [])
+        #expect(try files(of: last) == [])
+        await last.hydrator.shutDown()
+    }
+
+    @Test(arguments: ["its place is a link", "the key is wrong"])
+    func partOfAFailedOpeningStays(cause: String) async throws {
+        let stage = try Stage(settings: Self.settings)
+        let source = MemorySource(size: Self.size)
+        _ = try await partlyRead(source, in: stage)
+        await stage.hydrator.shutDown()
+        let next = try Stage(settings: Self.settings, after: stage)
+        let names = try files(of: next)
+        var arguments = source.arguments
+        if cause == "the key is wrong" {
+            arguments = FileArguments(key: [], nonce: arguments.nonce)
+        } else {
+            let part = stage.folder.path("staging/received/" + (try #require(names.first)))
+            #expect(rename(part, stage.folder.path("part")) == 0)
+            #expect(symlink(stage.folder.path("part"), part) == 0)
+        }
+        let layout = try #require(ChunkLayout(source.chunks))
+        let cache = next.hydrator.context.cache
+        #expect(throws: (any Error).self) {
+            try cache.makeStore(Self.id, layout, arguments, .stream, content: 0..<Self.size)
+        }
+        #expect(next.hydrator.filesOfEarlierMounts == [Self.id])
+        #expect(Self.onDisk.contains(next.hydrator.cacheReport().bytesOnDisk))
+        #expect(try files(of: next) == names)
+        await next.hydrator.shutDown()
+    }
+
+    @Test func nameStaysWithoutANewFile() throws {
+        let folder = try TemporaryFolder()
+        let staging = try OpenFile(folder.path, flags: O_RDONLY)
+        let part = try PartialFileFolder(in: staging, keeps: true, CacheUsage()).open(Self.id, size: 10)
+        let names = try folder.names(in: "received")
+        let device = try OpenFile("/dev/null", flags: O_RDWR)
+        #expect(throws: SystemError.self) { try part.replace(with: device) }
+        #expect(try folder.names(in: "received") == names)
+        let other = try ChunkStore.makeFile(in: staging)
+        try other.write([1, 2, 3], at: 0)
+        try part.replace(with: other)
+        #expect(try folder.names(in: "received") == names)
+        #expect(try folder.read("received/" + (try #require(names.first))) == [1, 2, 3])
+        part.remove()
+        #expect(try folder.names(in: "received") == [])
+    }
+
+    /// A kill during a replacement or a creation leaves several files.
+    @Test func largestFileOfANumberIsKept() throws {
+        let folder = try TemporaryFolder()
+        _ = try folder.makeFolder("received")
+        for (name, count) in [
+            ("5-0a", 1), ("5-0b", 40_000), ("5-0c", 1), ("6-0a", 1), (".0a", 1), ("8", 1), ("x-0a", 1),
+        ] {
+            _ = try folder.write([UInt8](repeating: 1, count: count), to: "received/" + name)
+        }
+        let staging = try OpenFile(folder.path, flags: O_RDONLY)
+        let files = try NumberedFiles("received", in: staging) { _ in true }
+        #expect(files.all.mapValues(\.name) == [FileID(5): "5-0b", FileID(6): "6-0a"])
+        #expect(try folder.names(in: "received") == ["5-0b", "6-0a"])
+    }
+
     @Test func nothingStaysForACacheInMemory() async throws {
         let stage = try Stage(settings: Self.settings)
+        stage.core.state.withLock { $0.keepsStreams = true }
         let item = try await partlyRead(MemorySource(size: Self.size), in: stage)
         await stage.hydrator.shutDown()
         var settings = Self.settings
@@ -268,6 +370,9 @@ import XFTP
         #expect(try files(of: next) == [])
         let file = next.hydrator.open(item)
         try await expectParts(of: file)
+        #expect(try files(of: next) == [], "it would outlive a kill")
+        #expect(await next.hydrator.hydrate(item) == nil)
+        #expect(try await file.bytes(0..<Self.size) == Pattern.bytes(0..<Self.size, seed: 1))
         file.close()
         await next.hydrator.shutDown()
         #expect(try files(of: next) == [])

@@ -42,7 +42,7 @@ import Testing
     @Test func nextMountReadsAtOnce() async throws {
         let stage = try Stage()
         let item = try await readOnce(in: stage)
-        #expect(try tagFiles(stage) == [BlockTags.sealedName(of: #require(item.file?.source?.arguments))])
+        #expect(try tagFiles(stage).map { $0.split(separator: "-").first } == ["7"])
         // A check of the whole file would find it.
         try damage(stage)
         let next = try Stage(after: stage)
@@ -105,23 +105,87 @@ import Testing
         await stage.hydrator.shutDown()
     }
 
+    private static let ends: [@Sendable (Stage) -> Void] = [
+        { $0.hydrator.remove(id) },
+        { $0.hydrator.update($0.item(7, size: size)) },
+        { $0.hydrator.resume($0.item(7, size: size)) },
+    ]
+
+    /// Their number would tell that this user had the file.
+    @Test(arguments: ends.indices)
+    func tagsGoWithTheStoredFile(end: Int) async throws {
+        let stage = try Stage()
+        let item = try await readOnce(in: stage)
+        let next = try Stage(after: stage)
+        #expect(next.hydrator.filesOfEarlierMounts == [Self.id])
+        next.hydrator.update(item)
+        next.hydrator.resume(item)
+        #expect(next.hydrator.dehydrate(Self.id))
+        try await expectStart(item, next)
+        #expect(try tagFiles(next).count == 1)
+        Self.ends[end](next)
+        try await wait(until: "they are gone") { try tagFiles(next) == [] }
+        await next.hydrator.shutDown()
+    }
+
+    @Test func tagsOfOtherNamesAreDeleted() async throws {
+        let stage = try Stage()
+        _ = try await readOnce(in: stage)
+        let kept = try tagFiles(stage)
+        for name in [String(repeating: "7f", count: 16), ".0123"] {
+            _ = try stage.folder.write([1, 2, 3], to: "staging/tags/" + name)
+        }
+        let next = try Stage(after: stage)
+        #expect(try tagFiles(next) == kept)
+        await next.hydrator.shutDown()
+        var settings = HydrationSettings()
+        settings.cacheMode = .memory
+        let last = try Stage(settings: settings, after: next)
+        #expect(try tagFiles(last) == [])
+        await last.hydrator.shutDown()
+    }
+
     @Test func oldestAreDeletedBeyondTheLimit() async throws {
         let folder = try TemporaryFolder()
-        let saved = try SavedTags(in: folder.path)
+        let staging = try OpenFile(folder.path, flags: O_RDONLY)
+        let saved = try SavedTags(in: staging)
         let all = (0..<4).map { _ in CryptoFile.freshArguments() }
         let bytes = [UInt8](repeating: 7, count: Int(SavedTags.minSize))
-        for (age, arguments) in all.enumerated() {
+        for (number, arguments) in all.enumerated() {
             let tags = BlockTags()
             bytes.withUnsafeBytes { tags.cover(0, with: $0) }
-            saved.save(tags, of: arguments, size: SavedTags.minSize)
-            var times = [timespec](repeating: timespec(tv_sec: 1_000_000 - age, tv_nsec: 0), count: 2)
-            utimensat(AT_FDCWD, folder.path("tags/" + BlockTags.sealedName(of: arguments)), &times, 0)
+            saved.save(tags, of: FileID(Int64(number)), arguments, size: SavedTags.minSize)
         }
-        let one = UInt64(try folder.read("tags/" + BlockTags.sealedName(of: all[0])).count)
-        let next = try SavedTags(in: folder.path, maxBytes: 2 * one + 5)
-        let isKept = all.map { next.tags(of: $0, size: SavedTags.minSize) != nil }
+        let names = try folder.names(in: "tags")
+        for (age, name) in names.enumerated() {
+            var times = [timespec](repeating: timespec(tv_sec: 1_000_000 - age, tv_nsec: 0), count: 2)
+            utimensat(AT_FDCWD, folder.path("tags/" + name), &times, 0)
+        }
+        let one = UInt64(try folder.read("tags/" + names[0]).count)
+        let next = try SavedTags(in: staging, maxBytes: 2 * one + 5)
+        let isKept = all.indices.map {
+            next.tags(of: FileID(Int64($0)), all[$0], size: SavedTags.minSize) != nil
+        }
         #expect(isKept == [true, true, false, false])
-        #expect(try SavedTags(in: folder.path, maxBytes: 0).tags(of: all[0], size: SavedTags.minSize) == nil)
+        #expect(next.filesOfEarlierMounts == [FileID(0), FileID(1)])
+        let last = try SavedTags(in: staging, maxBytes: 0)
+        #expect(last.tags(of: FileID(0), all[0], size: SavedTags.minSize) == nil)
         #expect(try folder.names(in: "tags") == [])
+    }
+
+    /// The number of a deleted file may be given again.
+    @Test func tagsOfAnotherFileAreReplaced() throws {
+        let folder = try TemporaryFolder()
+        let saved = try SavedTags(in: OpenFile(folder.path, flags: O_RDONLY))
+        let bytes = [UInt8](repeating: 7, count: Int(SavedTags.minSize))
+        for _ in 0..<2 {
+            let arguments = CryptoFile.freshArguments()
+            #expect(saved.tags(of: Self.id, arguments, size: SavedTags.minSize) == nil)
+            let tags = BlockTags()
+            bytes.withUnsafeBytes { tags.cover(0, with: $0) }
+            saved.save(tags, of: Self.id, arguments, size: SavedTags.minSize)
+            #expect(saved.tags(of: Self.id, arguments, size: SavedTags.minSize) != nil)
+            #expect(try folder.names(in: "tags").count == 1)
+        }
     }
 }

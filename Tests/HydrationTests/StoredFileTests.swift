@@ -161,7 +161,7 @@ import Testing
 
         /// Total number of checks. A file of this size is one step.
         func check(_ during: @escaping @Sendable (Int) -> Void = { _ in }) async throws -> Int {
-            let reader = try await verified.reader(of: file, arguments) { [count] in
+            let reader = try await verified.reader(of: FileID(1), in: file, arguments) { [count] in
                 during(
                     count.withLock { count in
                         count += 1
@@ -182,7 +182,7 @@ import Testing
         for _ in 0..<3 { #expect(try await checks.check() == 1) }
         try checks.touch()
         for _ in 0..<3 { #expect(try await checks.check() == 2) }
-        checks.verified.forget(FileStamp(try checks.file.status()), checks.arguments)
+        checks.verified.forget(FileID(1), FileStamp(try checks.file.status()))
         #expect(try await checks.check() == 3)
     }
 

@@ -15,6 +15,7 @@ struct CacheFolder: Sendable {
     private let memory: ChunkMemory
     private let unread: ChunkMemory
     private let lastStore = Lock<UInt64>(0)
+    private let staging: OpenFile
     let usage = CacheUsage()
     let partial: PartialFileFolder
     let savedTags: SavedTags?
@@ -38,8 +39,11 @@ struct CacheFolder: Sendable {
                 .cache, "The cache folder cannot be emptied. \(error.sentence)", cause: error)
         }
         do throws(SystemError) {
-            partial = try PartialFileFolder(in: staging, keeps: mode != .memory, usage)
-            savedTags = mode == .memory ? nil : try SavedTags(in: staging)
+            let keeps = mode != .memory
+            self.staging = try OpenFile(staging, flags: O_RDONLY | chatfs_o_directory)
+            partial = try PartialFileFolder(in: self.staging, keeps: keeps, usage)
+            let tags = try SavedTags(in: self.staging, maxBytes: keeps ? SavedTags.maxBytes : 0)
+            savedTags = keeps ? tags : nil
         } catch {
             throw HydrationError(
                 .cache, "The folder of partly received files cannot be opened. \(error.sentence)",
@@ -50,27 +54,26 @@ struct CacheFolder: Sendable {
     var usesDisk: Bool { mode != .memory }
 
     /// Creates the store of one file's chunks. Blocks on disk I/O.
-    /// - Parameters:
-    ///   - staging: The core's staging folder.
-    ///   - content: Expected place of the content in the stream, in bytes.
+    /// - Parameter content: Expected place of the content in the stream, in bytes.
     func makeStore(
         _ file: FileID, _ layout: ChunkLayout, _ arguments: FileArguments, _ form: ChunkStore.Form,
-        staging: String,
         content: Range<UInt64>
     ) throws -> ChunkStore {
         let number = lastStore.withLock { last in
             last += 1
             return last
         }
-        let place: ChunkStore.Place =
-            form.isKept
-            ? .partial(
-                try partial.open(file, size: layout.streamSize),
-                staging: try OpenFile(staging, flags: O_RDONLY | chatfs_o_directory))
-            : usesDisk ? .file(try makeFile()) : .memory
-        return try ChunkStore(
-            number: number, layout, arguments, form, in: place, content: content, memory: memory,
-            unread: unread, usage: usage)
+        let part = form.isKept ? try partial.open(file, size: layout.streamSize) : nil
+        do {
+            return try ChunkStore(
+                number: number, layout, arguments, form,
+                in: part.map { .partial($0, staging: staging) }
+                    ?? (usesDisk ? .file(try makeFile()) : .memory),
+                content: content, memory: memory, unread: unread, usage: usage)
+        } catch {
+            if let part { partial.giveBack(part, of: file) }
+            throw error
+        }
     }
 
     /// Creates an empty unlinked file.

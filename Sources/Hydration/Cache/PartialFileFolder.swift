@@ -1,95 +1,99 @@
 import Base
 import ChatCore
-import Cryptography
 import Glibc
 import Posix
 
-/// The folder `received` in the core's staging folder, for partly received files. Each is named `NUMBER-RANDOM` after
-/// the core's number of the file, and has holes for missing chunks. A file outlives its mount, killed or not; the next
-/// one continues it after a check of each chunk. Thread-safe. Methods block on disk I/O.
+/// The folder `received` in the core's staging folder, for partly received files with holes for missing chunks. The next
+/// mount continues a file after a check of each chunk. Thread-safe. Methods block on disk I/O.
 final class PartialFileFolder: Sendable {
-    /// A file of an earlier mount that is not in use.
-    private struct Left {
-        var name: String
-        /// Bytes on the disk.
-        var bytes: UInt64
-        var size: UInt64
-        var lastWrite: Timestamp
-    }
+    /// Start of the names that complete files get in the staging folder until the core has taken them over.
+    static let handedOver = "received-"
 
-    private static let name = "received"
-    private let folder: OpenFile
+    /// The files of earlier mounts that are not in use.
+    private let left: NumberedFiles
     private let usage: CacheUsage
-    private let left: Lock<[FileID: Left]>
+    private let keeps: Bool
 
     /// - Parameters:
-    ///   - keeps: False deletes the files of earlier mounts.
+    ///   - keeps: False deletes the files of earlier mounts, and new ones have no names.
     ///   - usage: Counts the bytes of files that are not in use.
-    init(in staging: String, keeps: Bool, _ usage: CacheUsage) throws(SystemError) {
-        folder = try PrivateFolder.folder(Self.name, in: OpenFile(staging, flags: O_RDONLY | O_DIRECTORY))
-        self.usage = usage
-        var left: [FileID: Left] = [:]
-        for name in try PrivateFolder.names(in: folder) {
-            guard keeps, let (file, found) = Self.find(name, in: folder), left[file] == nil else {
-                unlinkat(folder.descriptor, name, 0)
-                continue
-            }
-            left[file] = found
-            usage.take(found.bytes)
+    init(in staging: OpenFile, keeps: Bool, _ usage: CacheUsage) throws(SystemError) {
+        // A crash left these. Without them, a file with a second name is one that the core has taken over.
+        for name in try PrivateFolder.names(in: staging) where name.hasPrefix(Self.handedOver) {
+            unlinkat(staging.descriptor, name, 0)
         }
-        self.left = Lock(left)
-    }
-
-    /// Returns nil for a file without bytes, and for one that a core has taken over under another name.
-    private static func find(_ name: String, in folder: OpenFile) -> (FileID, Left)? {
-        var status = stat()
-        guard let number = name.split(separator: "-").first.flatMap({ Int64($0) }),
-            fstatat(folder.descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0,
-            status.st_mode & S_IFMT == S_IFREG, status.st_nlink == 1, status.st_blocks > 0
-        else { return nil }
-        return (
-            FileID(number),
-            Left(
-                name: name, bytes: UInt64(status.st_blocks) * 512, size: UInt64(status.st_size),
-                lastWrite: Timestamp(seconds: Int64(status.st_mtim.tv_sec)))
-        )
+        left = try NumberedFiles("received", in: staging) { keeps && $0.links == 1 && $0.bytes > 0 }
+        self.usage = usage
+        self.keeps = keeps
+        usage.take(left.all.values.reduce(0) { $0 + $1.bytes })
     }
 
     /// The files of earlier mounts that are not in use.
-    var unusedFiles: Set<FileID> { left.withLock { Set($0.keys) } }
+    var unusedFiles: Set<FileID> { Set(left.all.keys) }
 
     /// The bytes of an unused file on the disk, and its progress in per cent; nil if there is none.
     func progress(of file: FileID) -> (bytes: UInt64, percent: Int)? {
-        left.withLock { $0[file] }.map { ($0.bytes, Int(min(99, $0.bytes * 100 / max($0.size, 1)))) }
+        left[file].map { ($0.bytes, Int(min(99, $0.bytes * 100 / max($0.size, 1)))) }
     }
 
     /// Opens the file of an earlier mount, or creates one.
     /// - Parameter size: Length of the complete file in bytes.
+    /// - Throws: As open(2). The file of an earlier mount then stays unused.
     func open(_ file: FileID, size: UInt64) throws(SystemError) -> PartialFile {
-        if let name = take(file), let found = try? OpenFile(name, flags: O_RDWR | O_NOFOLLOW, in: folder) {
-            if (try? found.size()) == size { return PartialFile(found, name, in: folder, isNew: false) }
-            delete(name)
+        if let entry = take(file) {
+            do throws(SystemError) {
+                if let found = try left.open(entry, flags: O_RDWR), try found.size() == size {
+                    return PartialFile(found, entry, in: left, isNew: false)
+                }
+            } catch {
+                put(entry, of: file)
+                throw error
+            }
+            delete(entry)
         }
-        let name = "\(file.rawValue)-" + Hexadecimal.encode(SystemRandomSource().bytes(8))
-        let made = try OpenFile(name, flags: O_RDWR | O_CREAT | O_EXCL, in: folder)
-        try made.truncate(to: size)
-        return PartialFile(made, name, in: folder, isNew: true)
+        let partial = try make(file)
+        do throws(SystemError) {
+            try partial.file.truncate(to: size)
+        } catch {
+            partial.remove()
+            throw error
+        }
+        return partial
     }
 
-    /// Takes an unused file out of the account, and returns its name. Does not block.
-    func take(_ file: FileID) -> String? {
-        let found = left.withLock { $0.removeValue(forKey: file) }
-        if let found { usage.give(found.bytes) }
-        return found?.name
+    private func make(_ file: FileID) throws(SystemError) -> PartialFile {
+        // Some filesystems do not support files without names.
+        if !keeps, let unnamed = try? ChunkStore.makeFile(in: left.folder) {
+            return PartialFile(unnamed, nil, in: left, isNew: true)
+        }
+        let (made, entry) = try left.make(file)
+        return PartialFile(made, entry, in: left, isNew: true)
     }
 
-    func delete(_ name: String) { unlinkat(folder.descriptor, name, 0) }
+    /// Ends a use that did not begin: a file of an earlier mount stays, and a new one is deleted.
+    func giveBack(_ partial: PartialFile, of file: FileID) {
+        if !partial.isNew, let entry = partial.entry { put(entry, of: file) } else { partial.remove() }
+    }
+
+    private func put(_ entry: NumberedFiles.Entry, of file: FileID) {
+        left.put(entry, of: file)
+        usage.take(entry.bytes)
+    }
+
+    /// Takes an unused file out of the account. Does not block.
+    func take(_ file: FileID) -> NumberedFiles.Entry? {
+        let entry = left.take(file)
+        if let entry { usage.give(entry.bytes) }
+        return entry
+    }
+
+    func delete(_ entry: NumberedFiles.Entry) { left.delete(entry) }
 
     /// Deletes the unused file that was written least recently. Returns false if there is none.
-    func deleteOldest() -> Bool {
-        let oldest = left.withLock { $0.min { $0.value.lastWrite < $1.value.lastWrite }?.key }
-        guard let oldest else { return false }
-        take(oldest).map(delete)
+    func deleteOldest(sparing spared: Set<FileID>) -> Bool {
+        guard let oldest = left.takeOldest(sparing: spared) else { return false }
+        usage.give(oldest.bytes)
+        delete(oldest)
         return true
     }
 }
@@ -99,22 +103,19 @@ final class PartialFile: Sendable {
     let file: OpenFile
     /// False for a file of an earlier mount.
     let isNew: Bool
-    private let name: String
-    private let folder: OpenFile
+    /// nil for a file without a name.
+    let entry: NumberedFiles.Entry?
+    private let folder: NumberedFiles
 
-    init(_ file: OpenFile, _ name: String, in folder: OpenFile, isNew: Bool) {
-        (self.file, self.name, self.folder, self.isNew) = (file, name, folder, isNew)
+    init(_ file: OpenFile, _ entry: NumberedFiles.Entry?, in folder: NumberedFiles, isNew: Bool) {
+        (self.file, self.entry, self.folder, self.isNew) = (file, entry, folder, isNew)
     }
 
     /// Deletes the name. The open file stays readable.
-    func remove() { unlinkat(folder.descriptor, name, 0) }
+    func remove() { if let entry { folder.delete(entry) } }
 
     /// Gives the name to another file, which has none.
     func replace(with other: OpenFile) throws(SystemError) {
-        remove()
-        try check("name a file") {
-            linkat(
-                AT_FDCWD, "/proc/self/fd/\(other.descriptor)", folder.descriptor, name, AT_SYMLINK_FOLLOW)
-        }
+        if let entry { try folder.replace(entry, with: other) }
     }
 }

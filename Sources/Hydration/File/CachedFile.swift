@@ -99,7 +99,7 @@ final class CachedFile: Sendable {
             return try whole.read(into: buffer, at: offset)
         } catch let error as CryptographyError where error.isDamage {
             // The next reader verifies the copy again, so damaged bytes are never returned.
-            whole.forgetCheck(context.verified)
+            whole.forgetCheck(of: id, context.verified)
             step { machine, _ in machine.outdated(whole) }
             return .pending
         }

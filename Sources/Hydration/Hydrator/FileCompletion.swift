@@ -30,7 +30,8 @@ struct FileCompletion: Sendable {
         }
         guard let offset else { return }
         let path =
-            context.core.stagingFolder + "/received-" + Hexadecimal.encode(SystemRandomSource().bytes(16))
+            context.core.stagingFolder + "/" + PartialFileFolder.handedOver
+            + Hexadecimal.encode(SystemRandomSource().bytes(16))
         do {
             let copy = try await ChunkStore.copyThreads.run { () throws(any Error) in
                 try download.store.makeCopy(at: path, content: offset..<offset + size)
@@ -45,7 +46,7 @@ struct FileCompletion: Sendable {
                 download.store.handOver()
                 guard let tags = copy.tags else { return }
                 let stored = try OpenFile(location.path, flags: O_RDONLY)
-                context.verified.keep(tags, of: copy.arguments, try stored.status())
+                context.verified.keep(tags, of: file.id, copy.arguments, try stored.status())
             }
             let whole = try await context.openStored(location, size: size, for: file) {
                 file.progressed(download, 0)

@@ -146,8 +146,7 @@ struct FilePreparation: Sendable {
             claim.isReceivedByCore ? .none : claim.keepsStream ? .stream : .content
         let store = try await onPool {
             try context.cache.makeStore(
-                file.id, layout, source.arguments, form, staging: context.core.stagingFolder,
-                content: start..<start + described.size)
+                file.id, layout, source.arguments, form, content: start..<start + described.size)
         }
         return Download(source: source, store: store, remains: claim.remains)
     }

@@ -24,7 +24,8 @@ extension HydrationContext {
                     "file not copied into the cache, reading the stored copy: error=" + error.sentence)
             }
         }
-        return try await WholeContent.open(source, size: size, verified: verified, progress: progress)
+        return try await WholeContent.open(
+            source, of: file.id, size: size, verified: verified, progress: progress)
     }
 
     /// Returns nil if there is no space.

@@ -51,13 +51,17 @@ final class HydrationContext: Sendable {
     /// - Parameter disk: A file on the disk; nil for that of the cache folder.
     func reserveCapacity(_ bytes: UInt64, on disk: OpenFile? = nil, for file: CachedFile) -> Bool {
         while !cache.hasCapacity(for: bytes, on: disk) {
-            guard cache.partial.deleteOldest() || registry.evictOldest(sparing: file) else { return false }
+            guard
+                cache.partial.deleteOldest(sparing: retention.pinned) || registry.evictOldest(sparing: file)
+            else { return false }
         }
         return true
     }
 
     /// Records the item of a file that an earlier mount left.
-    func note(_ item: ChatItem, of file: FileID) { earlierItems.withLock { $0[file] = item } }
+    func note(_ item: ChatItem, of file: FileID) {
+        if cache.partial.progress(of: file) != nil { earlierItems.withLock { $0[file] = item } }
+    }
 
     /// The items of such files that are not in use.
     var unusedItems: [ChatItem] {
@@ -70,8 +74,14 @@ final class HydrationContext: Sendable {
 
     /// Drops the part of a file that an earlier mount received, unless the file is in use.
     func dropUnused(_ file: FileID) {
-        guard let name = cache.partial.take(file) else { return }
-        tasks.spawn { [cache] in await ThreadPool.shared.run { cache.partial.delete(name) } }
+        guard let part = cache.partial.take(file) else { return }
+        tasks.spawn { [cache] in await ThreadPool.shared.run { cache.partial.delete(part) } }
+    }
+
+    /// Deletes the saved block tags of a file that is no longer stored.
+    func dropTags(_ file: FileID) {
+        guard let saved = cache.savedTags, let tags = saved.take(file) else { return }
+        tasks.spawn { await ThreadPool.shared.run { saved.delete(tags) } }
     }
 }
 

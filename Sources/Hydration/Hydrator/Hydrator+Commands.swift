@@ -36,6 +36,7 @@ extension Hydrator {
     /// open or pinned.
     public func dehydrate(_ file: FileID) -> Bool {
         if let known = context.registry[file] { return known.evict(invalidates: true) }
+        guard !isPinned(file) else { return false }
         context.dropUnused(file)
         return true
     }
@@ -45,7 +46,7 @@ extension Hydrator {
     public func dehydrateWhenSettled(_ file: FileID) async -> Bool {
         let (end, closed) = (ContinuousClock.now + .seconds(5), ContinuousClock.now + .seconds(1))
         while !dehydrate(file) {
-            let isSettling = context.registry[file]?.withMachine { $0.isSettling } ?? true
+            let isSettling = context.registry[file]?.withMachine { $0.isSettling } ?? !isPinned(file)
             let now = ContinuousClock.now
             guard isSettling && now < end || now < closed, !Task.isCancelled else { return false }
             // If cancelled, the loop ends at its condition.
@@ -100,15 +101,17 @@ extension Hydrator {
     /// All pinned files, including those not used in this mount.
     public var pinnedFiles: Set<FileID> { context.retention.pinned }
 
-    /// All files of earlier mounts: pinned, unfinished or partly here.
+    /// All files of earlier mounts: pinned, unfinished, partly here, or with saved block tags.
     public var filesOfEarlierMounts: Set<FileID> {
         context.retention.pinned.union(context.retention.unfinished).union(context.cache.partial.unusedFiles)
+            .union(context.cache.savedTags?.filesOfEarlierMounts ?? [])
     }
 
     /// Continues a file that an earlier mount left pinned or unfinished. Drops the part of one that cannot arrive any
-    /// more.
+    /// more, and the block tags of one without a stored copy.
     public func resume(_ item: ChatItem) {
         guard let file = item.file else { return }
+        if !file.status.isReadable { context.dropTags(file.id) }
         if file.status.isReadable || file.status.problem?.isFinal == true { context.dropUnused(file.id) }
         context.note(item, of: file.id)
         guard !context.retention.of(file.id).isEmpty else { return }
@@ -157,7 +160,7 @@ extension Hydrator {
     /// Evicts all files that are not open or pinned.
     public func clearCache() {
         context.registry.evictAll()
-        context.cache.partial.unusedFiles.forEach(context.dropUnused)
+        context.cache.partial.unusedFiles.subtracting(pinnedFiles).forEach(context.dropUnused)
     }
 
     /// Returns the state from memory, with one system call for the free space.

@@ -54,6 +54,7 @@ public final class Hydrator: Sendable {
 
     /// Takes over the core's new status and source of an item.
     public func update(_ item: ChatItem) {
+        if let file = item.file, !file.status.isReadable { context.dropTags(file.id) }
         guard let described = item.file, let file = context.registry[described.id] else { return }
         // At most two system calls, without a lock, and only if the core has lost the copy in use.
         let isCopyDeleted = !described.status.isReadable && file.isCopyDeleted
@@ -71,6 +72,7 @@ public final class Hydrator: Sendable {
     /// - Parameter atOnce: If true, for disappearing or moderated messages, open handles lose the available
     ///   bytes too.
     public func remove(_ file: FileID, atOnce: Bool = false) {
+        context.dropTags(file)
         if let object = context.registry[file] {
             object.step { machine, _ in machine.remove(atOnce: atOnce) }
             context.dropUnused(file)

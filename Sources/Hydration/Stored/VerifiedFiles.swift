@@ -73,14 +73,15 @@ final class VerifiedFiles: Sendable {
     /// - Parameter progress: Called as the verification proceeds.
     /// - Throws: `changing` if the file changed during each try.
     func reader(
-        of file: OpenFile, _ arguments: FileArguments, progress: @escaping @Sendable () -> Void
+        of id: FileID, in file: OpenFile, _ arguments: FileArguments,
+        progress: @escaping @Sendable () -> Void
     ) async throws -> (CryptoFileReader, FileStamp) {
         for _ in 0..<Self.tries {
             let (before, tags) = try await Verification.threads.run { () throws(any Error) in
                 let status = try file.status()
                 let stamp = FileStamp(status)
                 if let tags = self.tags(of: stamp) { return (stamp, tags as BlockTags?) }
-                let tags = self.saved?.tags(of: arguments, size: UInt64(status.st_size))
+                let tags = self.saved?.tags(of: id, arguments, size: UInt64(status.st_size))
                 if let tags { self.add(tags, of: stamp) }
                 return (stamp, tags)
             }
@@ -93,7 +94,7 @@ final class VerifiedFiles: Sendable {
             let after = try await Verification.threads.run { () throws(any Error) in
                 let status = try file.status()
                 let stamp = FileStamp(status)
-                if stamp == before { self.keep(tags, of: arguments, status) }
+                if stamp == before { self.keep(tags, of: id, arguments, status) }
                 return stamp
             }
             if after == before { return (reader, after) }
@@ -112,9 +113,9 @@ final class VerifiedFiles: Sendable {
 
     /// Keeps the tags of a file that this process verified, or wrote and read back; also for later processes. Blocks
     /// on disk I/O.
-    func keep(_ tags: BlockTags, of arguments: FileArguments, _ status: stat) {
+    func keep(_ tags: BlockTags, of id: FileID, _ arguments: FileArguments, _ status: stat) {
         add(tags, of: FileStamp(status))
-        saved?.save(tags, of: arguments, size: UInt64(status.st_size))
+        saved?.save(tags, of: id, arguments, size: UInt64(status.st_size))
     }
 
     private func add(_ tags: BlockTags, of stamp: FileStamp) {
@@ -136,8 +137,8 @@ final class VerifiedFiles: Sendable {
     }
 
     /// Forgets a file that failed authentication later. Blocks on disk I/O.
-    func forget(_ stamp: FileStamp, _ arguments: FileArguments) {
+    func forget(_ id: FileID, _ stamp: FileStamp) {
         state.withLock { $0.remove(stamp) }
-        saved?.remove(arguments)
+        saved?.remove(id)
     }
 }

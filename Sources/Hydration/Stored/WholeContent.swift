@@ -24,7 +24,7 @@ final class WholeContent: Sendable {
     /// - Parameter progress: Called as the verification proceeds.
     /// - Throws: `damaged` if the length differs from the message.
     static func open(
-        _ source: FileSourceLocation, size: UInt64, verified: VerifiedFiles,
+        _ source: FileSourceLocation, of id: FileID, size: UInt64, verified: VerifiedFiles,
         progress: @escaping @Sendable () -> Void
     ) async throws -> WholeContent {
         let path = source.path
@@ -43,14 +43,14 @@ final class WholeContent: Sendable {
             }
             return file
         }
-        let (reader, stamp) = try await verified.reader(of: file, arguments, progress: progress)
+        let (reader, stamp) = try await verified.reader(of: id, in: file, arguments, progress: progress)
         return WholeContent(.cryptoFile(reader, DecryptedAhead(), StoredFile(path: path, stamp: stamp)))
     }
 
     /// Forgets the verification, because the disk now returns other bytes.
-    func forgetCheck(_ verified: VerifiedFiles) {
-        guard case .cryptoFile(let reader, _, let stored) = location else { return }
-        verified.forget(stored.stamp, reader.arguments)
+    func forgetCheck(of id: FileID, _ verified: VerifiedFiles) {
+        guard case .cryptoFile(_, _, let stored) = location else { return }
+        verified.forget(id, stored.stamp)
     }
 
     /// True if the copy is as it was verified. One stat(2) for a file of the core; files in the cache belong

@@ -110,7 +110,7 @@ struct CacheRequestHandler: Sendable {
         }
     }
 
-    /// Resumes files that an earlier mount left pinned, unfinished or partly received.
+    /// Resumes files that an earlier mount left pinned, unfinished or partly received, and drops the rest of deleted ones.
     func resume() async {
         for file in hydrator.filesOfEarlierMounts.sorted() {
             do throws(ChatError) {
