@@ -57,7 +57,7 @@ struct HeldFileTests {
         fs.readFailed(handle, FileSystemError(EINTR), by: 7)
         fs.release(handle)
         let id = try #require(drafts.all.first?.id)
-        #expect(drafts.failedOperations == [.rename(draft: id), .rename(draft: nil), .attributes, .read])
+        #expect(drafts.failedOperations == [.rename(draft: id), .rename(draft: nil), .owner(draft: id), .read])
         await fixture.end()
     }
 

@@ -97,6 +97,44 @@ struct UnfinishedFileTests {
             "python3 -c \"f = open('$FOLDER/half.csv', 'w'); f.write('1,2'); f.close(); raise SystemExit(1)\"",
             ["half.csv"], says: "ended with the error status 1"),
         Deed(
+            "ended with an error", ["bash", "curl"],
+            "bash -c 'echo header; exec curl -s \"$URL/broken.exec\"' > \"$FOLDER/exec.bin\"", ["exec.bin"],
+            says: "curl ended with the error status 18"),
+        Deed(
+            "ended with an error", ["curl"],
+            "curl -s \"$URL/broken.pipe\" | cat > \"$FOLDER/piped.bin\"", ["piped.bin"],
+            says: "curl ended with the error status 18"),
+        Deed(
+            "ended with an error", ["busybox"],
+            "busybox wget -q -O \"$FOLDER/busy.bin\" \"$URL/broken.busy\"", ["busy.bin"],
+            says: "wget ended with the error status 1"),
+        Deed(
+            "ended with an error", ["perl"],
+            """
+            perl -e 'open O, ">", shift; print O "half"; close O; open I, "<", "/nonexistent" or die' \
+                "$FOLDER/perl.txt"
+            """, ["perl.txt"], says: "ended with the error status 2"),
+        // Root's tar changes the owner of the first file, which is refused.
+        Deed(
+            "ended with an error", ["tar"],
+            """
+            cd "$SOURCE" && cp big zztar.bin && cp big tar.bin
+            [ "$(id -u)" != 0 ] || chown 1000:1000 zztar.bin tar.bin
+            tar c zztar.bin tar.bin | head -c 400000 > ../cut.tar
+            tar x -C "$FOLDER" -f ../cut.tar
+            """, ["tar.bin"], says: "tar ended with the error status 2"),
+        Deed(
+            "ended by a signal after closing", ["gzip"],
+            """
+            head -c 20000000 /dev/urandom > "$SOURCE/noise"
+            sh -c 'cat "$SOURCE/noise"; kill -9 $$' | gzip -1 > "$FOLDER/killed.gz"
+            """, ["killed.gz"], says: "was ended by SIGKILL"),
+        Deed(
+            "ended by a signal after closing", ["bash"],
+            """
+            interrupt loop.bin bash -c 'for i in 1 2; do head -c 1000 /dev/zero; sleep 5; done > "$FOLDER/loop.bin"'
+            """, ["loop.bin"], says: "was ended by SIGINT", "was killed", "was interrupted"),
+        Deed(
             "program that resumes", ["wget"],
             "cd \"$FOLDER\" && wget -q \"$URL/twice.bin\"", ["twice.bin"]),
         Deed(

@@ -135,7 +135,7 @@ import Testing
 
     @Test func refusedOwnerExcusesExitStatus() {
         var writer = Self.writer(Self.cp, .exited(1))
-        writer.refusedAttributes = true
+        writer.refusedOwner = true
         #expect(verdict(writer) == .finished)
         writer.outcome = .signalled(2)
         #expect(verdict(writer) == .held(.signal("cp", number: 2)))

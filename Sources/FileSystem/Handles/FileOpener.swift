@@ -163,6 +163,7 @@ final class FileOpener: Sendable {
             file.closed(opening)
             throw error
         }
+        if writes { file.wasOpened(by: thread) }
         return handles.add(node, DraftSource(file, opening))
     }
 
@@ -220,7 +221,9 @@ final class FileOpener: Sendable {
         _ make: () throws -> (Attributes, FileHandle)
     ) throws -> (Attributes, FileHandle) {
         do {
-            return try make()
+            let made = try make()
+            made.1.source.draft?.wasOpened(by: thread)
+            return made
         } catch {
             guard FileSystemError(error).code == EEXIST, flags & O_EXCL == 0,
                 let (node, file) = appearing(name, in: folder)

@@ -6,33 +6,45 @@ import Posix
 struct DraftActs: Sendable {
     fileprivate struct Act: Sendable {
         let writer: WriterProcess
-        /// The thread that wrote first in this attempt, and its signals then; nil if its process catches
-        /// none.
+        /// The thread that wrote first in this attempt, and its signals then; nil if its process catches none.
         var thread: pid_t
         var signals: SignalState?
         var failedRead = false
         var refusedRename = false
         var handledSignal = false
         var closedByItsEnd = false
+        var refusedOwner = false
         var lastClose: ContinuousClock.Instant?
     }
 
+    /// The processes that opened the draft for writing, for others too, as a shell does for its commands.
+    private var openers: (attempt: Int, processes: [WriterProcess]) = (-1, [])
     private var attempt = -1
     private var acts: [ObjectIdentifier: Act] = [:]
     /// The last writer, which usually writes next.
-    private var latest: (opening: Int, thread: pid_t)?
+    private var latest: (opening: Int, thread: pid_t, writer: WriterProcess)?
 
     var writers: [WriterProcess] { acts.values.map(\.writer) }
-    /// Processes that started writers.
-    var parents: [WriterProcess] {
-        acts.values.compactMap(\.writer.parent).filter { acts[ObjectIdentifier($0)] == nil }
+    /// Processes that started writers, or opened the draft for them.
+    var others: [WriterProcess] {
+        if acts.isEmpty { return [] }
+        let opened = openers.attempt == attempt ? openers.processes : []
+        return (acts.values.compactMap(\.writer.parent) + opened)
+            .filter { acts[ObjectIdentifier($0)] == nil }
     }
     var isEmpty: Bool { acts.isEmpty }
 
-    /// Returns true if the last write was by the same writer, so that `noteWrite` can be skipped.
-    func knows(_ opening: Int, _ thread: pid_t, in attempt: Int) -> Bool {
-        guard let latest else { return false }
-        return latest == (opening, thread) && attempt == self.attempt
+    /// Returns the writer if the last write was by the same one, so that `noteWrite` can be skipped.
+    func latestWriter(_ opening: Int, _ thread: pid_t, in attempt: Int) -> WriterProcess? {
+        guard let latest, latest.opening == opening, latest.thread == thread, attempt == self.attempt else {
+            return nil
+        }
+        return latest.writer
+    }
+
+    mutating func noteOpen(by opener: WriterProcess, in attempt: Int) {
+        if openers.attempt != attempt { openers = (attempt, []) }
+        if !openers.processes.contains(where: { $0 === opener }) { openers.processes.append(opener) }
     }
 
     /// - Parameter signals: Signals of `thread` if its process catches any.
@@ -41,7 +53,7 @@ struct DraftActs: Sendable {
     ) {
         if attempt != self.attempt { removeAll() }
         self.attempt = attempt
-        latest = (opening, thread)
+        latest = (opening, thread, writer)
         let key = ObjectIdentifier(writer)
         if acts[key] == nil { acts[key] = Act(writer: writer, thread: thread, signals: signals) }
     }
@@ -77,6 +89,10 @@ struct DraftActs: Sendable {
         if now.isHandlingSignal(since: before) { acts[key]?.handledSignal = true }
     }
 
+    mutating func noteRefusedOwner(by writer: WriterProcess) {
+        acts[ObjectIdentifier(writer)]?.refusedOwner = true
+    }
+
     mutating func noteFailedRead(of writers: [WriterProcess]) {
         for writer in writers { acts[ObjectIdentifier(writer)]?.failedRead = true }
     }
@@ -91,7 +107,8 @@ struct DraftActs: Sendable {
     /// The current evidence.
     var evidence: [WriterEvidence] {
         acts.values.sorted { $0.writer.process < $1.writer.process }.map(\.evidence)
-            + parents.map { WriterEvidence(program: $0.program, outcome: $0.outcome) }
+            + others.map { WriterEvidence(program: $0.program, outcome: $0.outcome) }
+            + WriterProcess.sources(of: writers + others).compactMap(\.evidenceOfSource)
     }
 }
 
@@ -110,6 +127,6 @@ extension DraftActs.Act {
         return WriterEvidence(
             program: program, outcome: outcome, failedRead: failedRead, refusedRename: refusedRename,
             handledSignal: handledSignal, closedByItsEnd: closedByItsEnd,
-            refusedAttributes: writer.refusedAttributes)
+            refusedOwner: refusedOwner)
     }
 }

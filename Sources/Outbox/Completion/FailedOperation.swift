@@ -7,8 +7,8 @@ public enum FailedOperation: Hashable, Sendable {
     case read
     /// A rename was refused, of this draft or of another entry.
     case rename(draft: Int64?)
-    /// A change of owner or mode was refused.
-    case attributes
+    /// A change of the owner was refused, of this draft or of another entry.
+    case owner(draft: Int64?)
 }
 
 extension Outbox {
@@ -18,7 +18,8 @@ extension Outbox {
         let writer = context.writers.writer(of: thread)
         switch failure {
         case .read: if let writer { noteFailedRead(by: writer) }
-        case .attributes: writer?.noteRefusedAttributes()
+        case .owner(let draft):
+            if let draft, let writer { self.draft(draft)?.noteRefusedOwner(by: writer) }
         case .rename(let renamed):
             if let renamed { draft(renamed)?.noteRefusedRename(by: nil) }
             guard let writer else { return }

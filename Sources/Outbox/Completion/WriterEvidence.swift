@@ -14,6 +14,7 @@ struct WriterEvidence: Hashable, Sendable {
     var handledSignal = false
     /// The draft was closed by the process's exit.
     var closedByItsEnd = false
-    /// A change of owner or mode was refused on this mount; some programs then exit with an error.
-    var refusedAttributes = false
+    /// A change of the draft's owner was refused; some programs then exit with an error. They do not try it for a file
+    /// that they could not write.
+    var refusedOwner = false
 }

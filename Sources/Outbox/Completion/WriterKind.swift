@@ -36,7 +36,9 @@ extension WriterKind {
             [
                 // Download programs that retry, or continue when run again.
                 "wget", "wget2", "curl", "aria2c", "axel", "lftp", "lftpget", "ncftpget", "httrack", "snarf",
-                "puf", "mget", "zsync", "xh",
+                "puf", "mget", "zsync", "xh", "sftp", "ftp", "tnftp", "ncftp", "lwp-download",
+                // HTTPie and the methods of APT.
+                "http", "https", "apt-helper",
                 "yt-dlp", "yt_dlp", "youtube-dl", "youtube_dl", "gallery-dl", "you-get", "streamlink",
                 "megadl",
                 "megatools", "gdown", "plowdown",
@@ -51,7 +53,7 @@ extension WriterKind {
                 "sftp-server", "sshd", "sshd-session", "scp", "dropbear",
                 "nginx", "apache2", "httpd", "lighttpd", "caddy", "wsgidav", "webdav", "gunicorn", "uwsgi",
                 "uvicorn",
-                "vsftpd", "proftpd", "pure-ftpd*", "in.tftpd", "ftpd",
+                "vsftpd", "proftpd", "pure-ftpd*", "in.tftpd", "atftpd", "ftpd",
                 "kdeconnectd", "gsconnect-*", "obexd", "localsend*", "warpinator*", "croc", "wormhole",
                 "syncthing",
             ]
@@ -66,7 +68,7 @@ public enum StatusMeaning: Hashable, Sendable {
     case failure
     /// All but these mean failure; these are results.
     case failureExcept([Int32])
-    /// Only these mean failure; the script chooses the others.
+    /// Only these, and those of ends by a signal (from 128 on), mean failure; the script chooses the others.
     case failureOnly([Int32])
     /// None; the status is that of the last command that the program ran.
     case nothing
@@ -76,7 +78,7 @@ public enum StatusMeaning: Hashable, Sendable {
         return switch self {
         case .failure: true
         case .failureExcept(let results): !results.contains(status)
-        case .failureOnly(let failures): failures.contains(status)
+        case .failureOnly(let failures): failures.contains(status) || status >= 128
         case .nothing: false
         }
     }
@@ -98,6 +100,7 @@ extension StatusMeaning {
         (.nothing, ["sh", "bash", "dash", "zsh", "ksh*", "mksh", "fish", "busybox"]),
         // An uncaught error.
         (.failureOnly([1, 120]), ["python*", "pypy*"]),
-        (.failureOnly([1, 255]), ["perl*", "ruby*", "node", "nodejs"]),
+        (.failureOnly([1]), ["ruby*", "node", "nodejs"]),
+        // An uncaught error of perl ends it with any number, that of the system's last error.
     ]
 }

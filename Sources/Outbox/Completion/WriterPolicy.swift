@@ -6,11 +6,17 @@ public struct WriterProgram: Hashable, Sendable {
     public var name: String
     public var kind: WriterKind
     public var statuses: StatusMeaning
+    /// True for shells and interpreters, whose scripts may replace them by another program.
+    var mayExecute: Bool
 
-    public init(_ name: String, _ kind: WriterKind = .ordinary, statuses: StatusMeaning = .failure) {
+    public init(
+        _ name: String, _ kind: WriterKind = .ordinary, statuses: StatusMeaning = .failure,
+        mayExecute: Bool = false
+    ) {
         self.name = name
         self.kind = kind
         self.statuses = statuses
+        self.mayExecute = mayExecute
     }
 }
 
@@ -23,13 +29,15 @@ public struct WriterPolicy: Sendable {
 
     /// Classifies a program.
     public func program(_ caller: Caller) -> WriterProgram {
+        let needsArguments = caller.needsArguments
         let caller = caller.applet
         let kind = Self.kinds.first { $0.fits(caller) }?.value
         let isNamed = resuming.contains { $0.fits(caller) }
         let name = caller.printableName
         return WriterProgram(
             name.isEmpty ? "A program" : name, kind ?? (isNamed ? .resuming : .ordinary),
-            statuses: Self.statuses(of: caller, isKnown: kind != nil))
+            statuses: Self.statuses(of: caller, isKnown: kind != nil),
+            mayExecute: needsArguments && kind == nil)
     }
 
     /// Statuses of a known program count even if an interpreter runs it.
@@ -63,12 +71,18 @@ extension Caller {
         isMultiCall || WriterPolicy.interpreters.contains { $0.fits(self) }
     }
 
-    private var isMultiCall: Bool { ["busybox", "toybox"].contains(name) }
+    private var isMultiCall: Bool { Self.multiCalls.contains(name) }
+    private static let multiCalls = ["busybox", "toybox"]
 
     /// For a multi-call program, the applet that was called.
     fileprivate var applet: Caller {
-        guard isMultiCall, let word = arguments.first, !word.isEmpty else { return self }
-        return Caller(executable: word, arguments: arguments)
+        guard isMultiCall else { return self }
+        // `busybox cp a b`, or a link named cp.
+        let words =
+            arguments.first.map { Self.multiCalls.contains($0.lastPathName ?? $0) } == true
+            ? Array(arguments.dropFirst()) : arguments
+        guard let word = words.first, !word.isEmpty else { return self }
+        return Caller(executable: word, arguments: words)
     }
 }
 

@@ -6,20 +6,26 @@ import Posix
 final class WriterProcess: Sendable {
     private struct State {
         var program: WriterProgram
+        /// Path of the executable when `program` was found.
+        var executable: String?
         var lastFailedRead: ContinuousClock.Instant?
-        var refusedAttributes = false
         var parent: WriterProcess?
     }
 
     let process: pid_t
+    /// The processes that write into the pipe at its standard input, as `curl` in `curl … | cat > f`.
+    let sources: [WriterProcess]
     private let watched: WatchedProcess
     private let state: Lock<State>
 
     /// - Throws: Errors of pidfd_open(2).
-    init(_ process: pid_t, _ program: WriterProgram) throws(SystemError) {
+    init(
+        _ process: pid_t, _ program: WriterProgram, _ executable: String?, sources: [WriterProcess]
+    ) throws(SystemError) {
         self.process = process
+        self.sources = sources
         watched = try WatchedProcess(process)
-        state = Lock(State(program: program))
+        state = Lock(State(program: program, executable: executable))
     }
 
     var program: WriterProgram { state.withLock { $0.program } }
@@ -28,18 +34,49 @@ final class WriterProcess: Sendable {
     /// Time when the exit was noticed.
     var end: ContinuousClock.Instant? { watched.end }
     var lastFailedRead: ContinuousClock.Instant? { state.withLock { $0.lastFailedRead } }
-    var refusedAttributes: Bool { state.withLock { $0.refusedAttributes } }
     /// The resuming program that started the process, as yt-dlp starts ffmpeg; nil for others.
     var parent: WriterProcess? { state.withLock { $0.parent } }
+
+    /// Returns true if the process has called execve(2) since its program was found.
+    func changed(to executable: String) -> Bool {
+        state.withLock { state in
+            defer { state.executable = executable }
+            return state.executable != executable
+        }
+    }
 
     /// Replaces the program found by the executable's name.
     func isKnown(as program: WriterProgram) { state.withLock { $0.program = program } }
     func isStarted(by program: WriterProcess) { state.withLock { $0.parent = program } }
     func noteFailedRead() { state.withLock { $0.lastFailedRead = .now } }
-    func noteRefusedAttributes() { state.withLock { $0.refusedAttributes = true } }
 
     /// As in `WatchedProcess`.
     func whenEnded(_ draft: Int64, _ body: @escaping @Sendable () -> Void) { watched.whenEnded(draft, body) }
+}
+
+extension WriterProcess {
+    /// The processes at the beginnings of the pipelines that end at these.
+    static func sources(of writers: [WriterProcess]) -> [WriterProcess] {
+        var found: [WriterProcess] = []
+        var next = writers.flatMap(\.sources)
+        while let source = next.popLast() {
+            if found.contains(where: { $0 === source }) { continue }
+            found.append(source)
+            next += source.sources
+        }
+        return found
+    }
+
+    /// Nil if the end of the process says nothing about its output: a reader that has enough ends it by SIGPIPE, and the
+    /// statuses of other programs than copy and transfer programs may be results.
+    var evidenceOfSource: WriterEvidence? {
+        let program = program
+        switch outcome {
+        case .signalled(SIGPIPE), .unknown, nil: return nil
+        case .exited where program.kind == .ordinary: return nil
+        case .signalled, .exited: return WriterEvidence(program: program, outcome: outcome)
+        }
+    }
 }
 
 /// The processes that write drafts, by thread number. Reads proc(5) but waits for no other process.
@@ -66,6 +103,11 @@ final class WriterRegistry: Sendable {
     /// Returns the process of `thread`, which must be waiting for a reply. Returns nil if the kernel does not
     /// report the thread or the process cannot be watched.
     func writer(of thread: pid_t) -> WriterProcess? {
+        writer(of: thread, endOf: [])
+    }
+
+    /// - Parameter pipeline: The processes that read its output.
+    private func writer(of thread: pid_t, endOf pipeline: [pid_t]) -> WriterProcess? {
         guard thread > 0 else { return nil }
         if let known = known(thread) { return known }
         guard let status = ThreadStatus(of: thread) else { return nil }
@@ -73,13 +115,39 @@ final class WriterRegistry: Sendable {
             add(known, thread)
             return known
         }
-        let caller = Caller(executable: RunningProgram.executable(of: status.process) ?? status.name)
-        guard let writer = try? WriterProcess(status.process, policy.program(caller)) else { return nil }
+        let executable = RunningProgram.executable(of: status.process)
+        let caller = Caller(executable: executable ?? status.name)
+        let pipeline = pipeline + [status.process]
+        let sources = ProcessPipes.writers(intoInputOf: status.process)
+            .filter { !pipeline.contains($0) }.compactMap { writer(of: $0, endOf: pipeline) }
+        guard
+            let writer = try? WriterProcess(
+                status.process, policy.program(caller), executable, sources: sources)
+        else { return nil }
         if caller.needsArguments { identify(writer) }
         if writer.program.kind == .ordinary { identifyParent(of: writer, status.parent) }
         add(writer, status.process)
         if thread != status.process { add(writer, thread) }
+        if !pipeline.dropLast().isEmpty, writer.program.mayExecute { identifyLater(writer) }
         return writer
+    }
+
+    /// Finds the program of a pipeline's beginning, which a shell has just forked.
+    private func identifyLater(_ writer: WriterProcess) {
+        Task { [weak self, weak writer] in
+            try? await Task.sleep(for: .milliseconds(20))
+            guard let self, let writer else { return }
+            await ThreadPool.shared.run { self.identifyAgain(writer) }
+        }
+    }
+
+    /// Finds the program again after execve(2), as in `sh -c 'echo a; exec curl …' > f`.
+    func identifyAgain(_ writer: WriterProcess) {
+        guard let executable = RunningProgram.executable(of: writer.process), writer.changed(to: executable)
+        else { return }
+        let caller = Caller(executable: executable)
+        writer.isKnown(as: policy.program(caller))
+        if caller.needsArguments { identify(writer) }
     }
 
     /// Records a failed read of a file of this mount.

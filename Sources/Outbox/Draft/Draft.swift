@@ -460,11 +460,16 @@ public final class Draft: Sendable {
 extension Draft {
     /// Called with the mutex held. Most calls are for the same writer.
     private func noteWriteLocked(through opening: Int, by thread: pid_t) {
-        let (isKnown, attempt, openedAt) = current.withLock { state in
+        let (latest, attempt, openedAt) = current.withLock { state in
             let attempt = state.machine.writers.attempt
-            return (state.acts.knows(opening, thread, in: attempt), attempt, state.openedAt[opening])
+            let latest = state.acts.latestWriter(opening, thread, in: attempt)
+            return (latest, attempt, state.openedAt[opening])
         }
-        guard !isKnown, let writer = context.writers.writer(of: thread) else { return }
+        if let latest, !latest.program.mayExecute { return }
+        guard let writer = latest ?? context.writers.writer(of: thread) else { return }
+        context.writers.identifyAgain(writer)
+        // Still the same program.
+        if latest != nil, writer.program.mayExecute { return }
         let signals = ThreadStatus(of: thread)?.signals
         let failed = writer.lastFailedRead
         current.withLock { state in
@@ -475,6 +480,17 @@ extension Draft {
         // The process read its source unsuccessfully after opening the draft, and writes bytes read before.
         if let failed, let openedAt, failed > openedAt { noteFailedReadLocked(by: writer) { $0 === writer } }
         if writer.program.kind.mayGoOn { tellLocked(.doubted(.running(writer.program.name))) }
+    }
+
+    /// Records the process that opens the draft for writing.
+    /// - Parameter thread: The thread that waits for the reply; 0 if unknown.
+    public func wasOpened(by thread: pid_t) {
+        guard let opener = context.writers.writer(of: thread) else { return }
+        current.withLock { $0.acts.noteOpen(by: opener, in: $0.machine.writers.attempt) }
+    }
+
+    func noteRefusedOwner(by writer: WriterProcess) {
+        current.withLock { $0.acts.noteRefusedOwner(by: writer) }
     }
 
     /// - Parameter isEnding: True if the process closes all its files.
@@ -525,7 +541,7 @@ extension Draft {
 
     private var awaited: [WriterProcess] {
         let acts = current.withLock { $0.acts }
-        return acts.writers + acts.parents
+        return acts.writers + acts.others
     }
 
     /// The current evidence about writers, and the time since the last change. Reads proc(5) for processes
