@@ -33,9 +33,9 @@ public enum ConversationEffect: Hashable, Sendable {
     case groupProfileChanged(GroupProfile)
     /// A member is new or changed.
     case memberChanged(GroupMember)
-    /// Create a link for a member, to be sent through its introducer.
+    /// Create a link for a member, to be sent through its introducer. Comes before a new member.
     case memberIntroduced(MemberID, by: MemberID)
-    /// Join a newcomer's link. Secret.
+    /// Join a newcomer's link. Comes before a new member. Secret.
     case newcomerInvites(MemberID, link: String, by: MemberID)
     /// End this profile's connection with a member, if any.
     case memberGone(MemberID)

@@ -81,7 +81,7 @@ struct MembershipChange<Records: ConversationRecords> {
         guard author == group.host, role.mayForward, group.membership != .ended else { return [] }
         let effects = try added(member)
         guard !effects.isEmpty, try records.connection(with: id) == nil else { return effects }
-        return effects + [.memberIntroduced(id, by: author)]
+        return [.memberIntroduced(id, by: author)] + effects
     }
 
     /// Processes a newcomer's link. It counts once, and for a known member only from its announcer: a
@@ -96,7 +96,7 @@ struct MembershipChange<Records: ConversationRecords> {
         else { return [] }
         let invites = ConversationEffect.newcomerInvites(id, link: link, by: author)
         guard var known = try records.member(id), known.status != .heardOf else {
-            return try added(member) + [invites]
+            return try [invites] + added(member)
         }
         guard known.status == .joined, known.announcer == author, role >= known.role else { return [] }
         known.announcer = nil

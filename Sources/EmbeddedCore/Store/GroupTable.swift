@@ -18,7 +18,8 @@ struct GroupTable {
         self.profile = profile
     }
 
-    /// Maximum number of stored members per group. Messages of others still show their names.
+    /// Maximum number of stored members per group, except those with an own connection. Messages of others
+    /// still show their names.
     static let maxMembers: Int64 = 10_000
 
     private enum StoredMembership: String, SQLBindable, CaseIterable {
@@ -225,11 +226,12 @@ struct GroupTable {
         }
     }
 
-    /// Stores a member without its image. Ignores an unknown member beyond the limit.
+    /// Stores a member without its image. Ignores an unknown member beyond the limit, unless it has an own
+    /// connection, over which only its stored status stops it.
     func keep(_ member: GroupMember, of chat: Int64) throws {
         let isKnown = try connection.exists(
             "SELECT 1 FROM network_member WHERE chat = ? AND member = ?", chat, member.id.bytes)
-        if !isKnown, try !countOneMore(in: chat) { return }
+        if !isKnown, try !countOneMore(in: chat), try !isConnected(member.id, in: chat) { return }
         var profile = member.profile
         profile.image = nil
         try connection.execute(
@@ -239,6 +241,11 @@ struct GroupTable {
             """, chat, member.id.bytes, member.role.rawValue,
             Array(ChatMessage(.information(profile), id: nil).json.utf8), StoredStatus(member.status),
             member.isBlocked, member.announcer?.bytes)
+    }
+
+    private func isConnected(_ id: MemberID, in chat: Int64) throws -> Bool {
+        try connection.exists(
+            "SELECT 1 FROM member_connection WHERE chat = ? AND member = ?", chat, id.bytes)
     }
 
     /// Counts a new member. Returns false at the limit, which is stored: members are never removed.

@@ -97,4 +97,56 @@ struct HostileGroupTests {
         #expect(stage.agent.sent == 2)
         await stage.core.shutDown()
     }
+
+    private static let mallory = MemberID(bytes: [4])!
+
+    @Test(
+        "connected member of a full group can be expelled",
+        arguments: [
+            (.removal(mallory, withMessages: false), false), (.restriction(mallory, isBlocked: true), false),
+            (.left, true),
+        ] as [(GroupEvent, Bool)])
+    func latecomer(_ event: GroupEvent, isOwn: Bool) async throws {
+        let stage = try await Stage()
+        try stage.world.database().transaction {
+            try $0.execute(
+                """
+                WITH RECURSIVE number (n) AS
+                (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < \(GroupTable.maxMembers))
+                INSERT INTO network_member (chat, member, role, introduction, status, is_blocked)
+                SELECT g.chat, CAST('member ' || n AS BLOB), 'author', x'00', 'heardOf', 0
+                FROM number, network_group g
+                """)
+        }
+        try stage.core.store.commit { change in
+            var (chat, group) = try #require(try change.tables.groups.group(over: ConnectionID(1)))
+            let stored = StoredConversation(chat, change.tables)
+            let arrived = ArrivedMessages(
+                change: change, side: ChatSide(profile: change.profile, chat: chat), sender: "club")
+            func receive(_ event: MessageEvent, over sender: MemberID? = nil) throws {
+                let message = ChatMessage(event, id: SharedMessageID(from: SystemRandomSource()))
+                _ = try arrived.perform(
+                    group.receive(.message(message), at: change.time, over: sender, from: stored))
+            }
+            let newcomer = MemberInformation(
+                MemberReference(id: Self.mallory, role: .member),
+                profile: ContactProfile(displayName: "mallory"))
+            try receive(.group(.newcomer(newcomer, link: "l")))
+            let connections = change.tables.memberConnections
+            var row = try #require(try connections.row(with: Self.mallory, in: chat))
+            row.state = MemberConnection(to: Self.mallory, introducer: Self.host, phase: .connected)
+            row.number = ConnectionID(3)
+            try change.tables.people.insert(ConnectionID(3))
+            try connections.keep(row)
+
+            try receive(.group(event), over: isOwn ? Self.mallory : nil)
+            let phase = try connections.row(with: Self.mallory, in: chat)?.state.phase
+            if case .restriction = event { #expect(phase == .connected) } else { #expect(phase == .toEnd) }
+            let file = FileInvitation(name: "a.exe", size: 10)
+            try receive(.message(NewMessage(ChatContent(.file), file: file)), over: Self.mallory)
+        }
+        let chat = try await stage.core.chat(named: "club")
+        #expect(try await stage.core.items(of: chat, before: nil, count: 10).isEmpty)
+        await stage.core.shutDown()
+    }
 }
