@@ -17,14 +17,19 @@ extension ProfileChange {
             try tables.network.budgets.allow(file.size, of: author, in: chat, free: nil, at: elapsed)
         else { return }
         // A file that cannot be requested now stays an offer.
-        if try receiveInline(file.id) == nil { _ = try chargeBudget(file.size, of: author, in: chat) }
+        if try receiveInline(file.id) == nil {
+            _ = try chargeBudget(file.size, of: author, in: chat, isPushed: false)
+        }
     }
 
     /// Charges an author's daily budgets for automatic files.
     /// - Returns: false if one is exhausted; nothing is charged then.
-    private func chargeBudget(_ size: UInt64, of author: Author, in chat: Int64) throws -> Bool {
+    private func chargeBudget(
+        _ size: UInt64, of author: Author, in chat: Int64, isPushed: Bool
+    ) throws -> Bool {
         let budgets = tables.network.budgets
-        guard try budgets.allow(size, of: author, in: chat, free: nil, at: elapsed) else { return false }
+        guard try budgets.allow(size, of: author, in: chat, free: nil, at: elapsed, isPushed: isPushed)
+        else { return false }
         try budgets.spend(size, of: author, in: chat, at: elapsed)
         return true
     }
@@ -81,7 +86,7 @@ extension ProfileChange {
     /// Starts an unrequested transfer. Beyond the author's budget, its chunks are dropped.
     func beginInline(_ file: FileID, of item: ItemID, by author: Author, in side: ChatSide) throws {
         let size = try tables.items.item(item)?.file?.size ?? 0
-        guard try chargeBudget(size, of: author, in: side.chat) else {
+        guard try chargeBudget(size, of: author, in: side.chat, isPushed: true) else {
             guard try setStatus(.rcvError, of: file, from: StoredFileStatus.offered, problem: .tooManyUnasked)
             else { return }
             return try post(.failed(item), to: side)

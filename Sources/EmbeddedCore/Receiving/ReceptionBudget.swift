@@ -23,12 +23,12 @@ struct ReceptionBudget: Hashable {
     /// - Parameters:
     ///   - size: plaintext size in bytes.
     ///   - free: free disk space in bytes; nil if unknown.
-    ///   - factor: factor of the limits.
-    func allows(_ size: UInt64, free: UInt64?, at now: ElapsedTime, factor: Int = 1) -> Bool {
+    ///   - quarters: limits in quarters of the usual ones.
+    func allows(_ size: UInt64, free: UInt64?, at now: ElapsedTime, quarters: Int = 4) -> Bool {
         if let free, free < FilePolicy.minimumFree || free - FilePolicy.minimumFree < size { return false }
         let present = present(at: now)
-        let maxBytes = Self.maxBytes * UInt64(factor)
-        return present.files < Self.maxFiles * factor && present.bytes < maxBytes
+        let maxBytes = Self.maxBytes / 4 * UInt64(quarters)
+        return present.files < Self.maxFiles / 4 * quarters && present.bytes < maxBytes
             && size <= maxBytes - present.bytes
     }
 

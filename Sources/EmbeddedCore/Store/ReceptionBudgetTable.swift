@@ -2,9 +2,9 @@ import Base
 import ChatProtocol
 import Store
 
-/// Budgets for automatically received files, by author and chat. Group members without an own connection share
-/// the host's budget, because a forwarder can invent authors. All members of a group share a larger one, because
-/// a host can also connect many.
+/// Budgets for automatically received files, by author and chat. All members of a group share a larger one,
+/// because a host can connect many. Members without an own connection share one of a member's size, because a
+/// forwarder can invent authors; each may use a quarter of it.
 struct ReceptionBudgetTable {
     private let connection: Connection
 
@@ -16,35 +16,46 @@ struct ReceptionBudgetTable {
     /// A stored budget.
     private struct Account {
         var word: String
-        var factor = 1
+        /// Its limits in quarters of a member's.
+        var quarters = 4
     }
 
-    /// Returns the budgets that pay for a file.
+    /// Returns the budgets that pay for a file. The first is the author's own.
     private func accounts(of author: Author, in chat: Int64) throws -> [Account] {
-        guard case .member(let id) = author else { return [Account(word: SharedMessageTable.word(author))] }
-        let host = try connection.first(
+        let word = SharedMessageTable.word(author)
+        guard case .member(let id) = author else { return [Account(word: word)] }
+        let group = Account(word: "group", quarters: 4 * Self.groupFactor)
+        let isForwarded = try connection.exists(
             """
-            SELECT host_id FROM network_group WHERE chat = ? AND NOT EXISTS (
+            SELECT 1 FROM network_group WHERE chat = ? AND host_id != ? AND NOT EXISTS (
                 SELECT 1 FROM member_connection WHERE chat = ? AND member = ? AND phase = 'connected')
-            """, chat, chat, id.bytes
-        ) { MemberID(bytes: $0.bytes("host_id")) }
-        let payer = Author.member((host ?? nil) ?? id)
-        return [
-            Account(word: SharedMessageTable.word(payer)), Account(word: "group", factor: Self.groupFactor),
-        ]
+            """, chat, id.bytes, chat, id.bytes)
+        guard isForwarded else { return [Account(word: word), group] }
+        return [Account(word: word, quarters: 1), Account(word: "forwarded"), group]
     }
 
     /// Returns whether all budgets allow an author's file.
+    /// - Parameter isPushed: whether it is lost if refused. Then a quarter of the author's own budget is enough,
+    ///   which others cannot use up.
     func allow(
-        _ size: UInt64, of author: Author, in chat: Int64, free: UInt64?, at now: ElapsedTime
+        _ size: UInt64, of author: Author, in chat: Int64, free: UInt64?, at now: ElapsedTime,
+        isPushed: Bool = false
     ) throws -> Bool {
-        try accounts(of: author, in: chat).allSatisfy {
-            try budget($0, in: chat, at: now).allows(size, free: free, at: now, factor: $0.factor)
+        var accounts = try accounts(of: author, in: chat)
+        func allow(_ account: Account) throws -> Bool {
+            try budget(account, in: chat, at: now).allows(
+                size, free: free, at: now, quarters: account.quarters)
         }
+        if try accounts.allSatisfy(allow) { return true }
+        accounts[0].quarters = 1
+        return try isPushed && allow(accounts[0])
     }
 
-    /// Charges an author's file that `allow` has permitted.
+    /// Charges an author's file that `allow` has permitted. Deletes the chat's past budgets.
     func spend(_ size: UInt64, of author: Author, in chat: Int64, at now: ElapsedTime) throws {
+        try connection.execute(
+            "DELETE FROM unasked_budget WHERE chat = ? AND since <= ?", chat,
+            now.advanced(by: .zero - ReceptionBudget.period))
         for account in try accounts(of: author, in: chat) {
             var budget = try budget(account, in: chat, at: now)
             budget.spend(size, at: now)

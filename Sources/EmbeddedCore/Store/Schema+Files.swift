@@ -11,7 +11,7 @@ extension Schema {
     /// * `inline_transfer`: a missing inline file whose chunks are accepted. `is_asked`: whether it was requested.
     ///   `received`: number of stored chunks, counted from 1. A complete file becomes its row's `inline_content`.
     /// * `damaged_copy`: keys of the files in the folder `damaged`.
-    /// * `unasked_budget`: `ReceptionBudget` of an author in a chat, or of a group (`ReceptionBudgetTable`).
+    /// * `unasked_budget`: `ReceptionBudget` of an author or several in a chat (`ReceptionBudgetTable`).
     static let files = """
         CREATE TABLE file (
             id INTEGER PRIMARY KEY AUTOINCREMENT,

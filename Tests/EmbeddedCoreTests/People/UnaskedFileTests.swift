@@ -1,3 +1,4 @@
+import Agent
 import Base
 import ChatCore
 import ChatProtocol
@@ -69,7 +70,7 @@ import Testing
         await later.shutDown()
     }
 
-    @Test func inventedAuthorsShareHostsBudget() async throws {
+    @Test func inventedAuthorsShareBudget() async throws {
         let stage = try await HostileGroupTests.Stage()
         let (limit, more) = (ReceptionBudget.maxFiles, 3)
         let relay = stage.world.relay
@@ -124,6 +125,40 @@ import Testing
             return
         }
         #expect(problem.kind == .neverUploaded && problem.sentence.contains("in a day"))
+        await stage.core.shutDown()
+    }
+
+    @Test func othersLeaveMemberAShareOfSentFiles() async throws {
+        let stage = try await HostileGroupTests.Stage()
+        let chat = try stage.core.store.read { try #require(try $0.groups.group(over: ConnectionID(1))).chat }
+        func spend(_ count: Int, of author: MemberID) throws {
+            try stage.core.store.commit { change in
+                for _ in 0..<count {
+                    try change.tables.network.budgets.spend(
+                        1, of: .member(author), in: chat, at: change.elapsed)
+                }
+            }
+        }
+        func send(_ name: String) async throws -> FileStatus? {
+            let file = FileInvitation(name: name, size: 20_000, way: .sentInline)
+            let message = ChatMessage(
+                .message(NewMessage(ChatContent(.file), file: file)),
+                id: SharedMessageID(from: SystemRandomSource()))
+            try await stage.hear([message], over: 2)
+            let items = try await stage.core.items(
+                of: stage.core.chat(named: "club"), before: nil, count: 10)
+            return items.first { $0.file?.name == name }?.file?.status
+        }
+        for number in 10..<10 + UInt8(ReceptionBudgetTable.groupFactor) {
+            try spend(ReceptionBudget.maxFiles, of: StoreStage.member(number))
+        }
+        #expect(try await send("a") == .rcvAccepted)
+        try spend(ReceptionBudget.maxFiles / 4 - 1, of: HostileGroupTests.carol)
+        guard case .rcvError(let problem) = try await send("b") else {
+            Issue.record("it is taken")
+            return
+        }
+        #expect(problem.kind == .neverUploaded)
         await stage.core.shutDown()
     }
 
@@ -215,6 +250,32 @@ import Testing
             }
             let next = StoreStage.elapsed.advanced(by: ReceptionBudget.period)
             #expect(try allows(.member(StoreStage.member(last)), at: next))
+        }
+    }
+
+    @Test func forwardedAuthorLeavesOthersTheirShare() throws {
+        let stage = try StoreStage()
+        let chat = try stage.group(1)
+        try stage.change { tables in
+            let budgets = tables.network.budgets
+            func allows(_ number: UInt8) throws -> Bool {
+                try budgets.allow(
+                    1, of: .member(StoreStage.member(number)), in: chat, free: nil, at: StoreStage.elapsed)
+            }
+            func exhaust(_ number: UInt8) throws -> Int {
+                var count = 0
+                while try allows(number), count <= ReceptionBudget.maxFiles {
+                    try budgets.spend(
+                        1, of: .member(StoreStage.member(number)), in: chat, at: StoreStage.elapsed)
+                    count += 1
+                }
+                return count
+            }
+            let counts = try (UInt8(10)..<14).map { try exhaust($0) }
+            #expect(counts == Array(repeating: ReceptionBudget.maxFiles / 4, count: 4))
+            #expect(try !allows(14))
+            // The host's own files do not pay for forwarded ones.
+            #expect(try allows(2))
         }
     }
 
