@@ -53,7 +53,7 @@ final class People: Sendable {
         self.retry = retry
         incoming = AgentEvents(store)
         outgoing = OutgoingMessages(store, retry: retry)
-        answers = RequestAnswers(store) { [incoming] in try incoming.takeHeld() }
+        answers = RequestAnswers(store, retry: retry, joined: { [incoming] in try incoming.takeHeld() })
         own = OwnIntroduction(store: store)
         members = MemberConnections(
             store, retry: retry, server: { try Self.servers(of: store).randomElement() },

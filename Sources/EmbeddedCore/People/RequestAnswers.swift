@@ -8,30 +8,70 @@ import ChatProtocol
 final class RequestAnswers: Sendable {
     private let store: ProfileStore
     private let own: OwnIntroduction
+    private let retry: RetryPolicy
     private let joined: @Sendable () throws -> Void
     private let signals: AsyncStream<Void>
     private let signal: AsyncStream<Void>.Continuation
+    private let invitationSignals: AsyncStream<Void>
+    private let invitationSignal: AsyncStream<Void>.Continuation
 
-    /// - Parameter joined: called after a joined group was stored. Blocks.
-    init(_ store: ProfileStore, joined: @escaping @Sendable () throws -> Void) {
+    /// - Parameters:
+    ///   - retry: pauses between attempts to join invitations.
+    ///   - joined: called after a joined group was stored. Blocks.
+    init(_ store: ProfileStore, retry: RetryPolicy, joined: @escaping @Sendable () throws -> Void) {
         self.store = store
+        self.retry = retry
         self.joined = joined
         own = OwnIntroduction(store: store)
         (signals, signal) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+        (invitationSignals, invitationSignal) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+        // For the first pass, even if closed at once.
+        notify()
     }
 
     /// Reports new decisions. Returns at once.
-    func notify() { signal.yield() }
-
-    func close() { signal.finish() }
-
-    /// Works until `close` or cancellation.
-    func give(to agent: any ConnectionAgent) async {
-        await giveAll(to: agent)
-        for await _ in signals { await giveAll(to: agent) }
+    func notify() {
+        signal.yield()
+        invitationSignal.yield()
     }
 
-    /// Passes all decisions on. Failures are retried at the next notification or start.
+    func close() {
+        signal.finish()
+        invitationSignal.finish()
+    }
+
+    /// Works until `close` or cancellation. Only invitations wait for their servers, which other people chose.
+    func give(to agent: any ConnectionAgent) async {
+        async let invitations: Void = joinInvitations(over: agent)
+        for await _ in signals { await giveAll(to: agent) }
+        await invitations
+    }
+
+    /// Joins accepted invitations. Notifications within the pause after an attempt have no effect, because they
+    /// may be frequent.
+    private func joinInvitations(over agent: any ConnectionAgent) async {
+        var (tries, pause) = (0, ContinuousClock.now)
+        for await _ in invitationSignals where .now >= pause {
+            tries = await joinAll(over: agent) ? 0 : tries + 1
+            if tries > 0 { pause = .now + (retry.delay(beforeTry: tries + 1) ?? retry.maxDelay) }
+        }
+    }
+
+    /// Returns whether no invitation was waiting.
+    private func joinAll(over agent: any ConnectionAgent) async -> Bool {
+        do {
+            let accepted = try await blocking.run { [store] in
+                try store.read { try $0.requests.all(.accepted).filter { $0.chat != nil } }
+            }
+            for request in accepted { try await acceptLater(request, agent) }
+            return accepted.isEmpty
+        } catch {
+            log.warning("invitations not joined: error=\(sentence(of: error))")
+            return false
+        }
+    }
+
+    /// Passes all other decisions on. Failures are retried at the next notification or start.
     private func giveAll(to agent: any ConnectionAgent) async {
         do {
             let (accepted, rejected, address) = try await blocking.run { [store] in
@@ -42,7 +82,7 @@ final class RequestAnswers: Sendable {
                     )
                 }
             }
-            for request in accepted { try await acceptLater(request, agent) }
+            for request in accepted where request.chat == nil { try await acceptLater(request, agent) }
             for request in rejected { try await reject(request, agent) }
             if let address, address.untold > 0 { try await refresh(address, agent) }
         } catch {

@@ -152,7 +152,8 @@ struct AddressTests {
         let read = try #require(try alice.core.store.read { try $0.requests.request(number) })
         let connection = try await alice.core.acceptRequest(number)
         // As a caller that read the request before it was accepted.
-        let answers = try RequestAnswers(alice.core.store) {}
+        let retry = RetryPolicy(first: .seconds(1), maxDelay: .seconds(1), tries: .max)
+        let answers = try RequestAnswers(alice.core.store, retry: retry, joined: {})
         #expect(try await answers.accept(read, alice.core.people.agent()).number == connection)
         for machine in [alice, bob] { try await machine.core.shutDown() }
     }

@@ -12,6 +12,9 @@ final class ToldAgent: ConnectionAgent {
         var number: Int64 = 0
         var taken: Set<Int64> = []
         var bodies: [[UInt8]] = []
+        var joins = 0
+        var accepted: [ContactRequestID] = []
+        var deleted: [ConnectionID] = []
     }
 
     let events: AsyncStream<AgentEvent>
@@ -19,11 +22,18 @@ final class ToldAgent: ConnectionAgent {
     private let state = Lock(State())
     private let outcome: @Sendable (_ message: Int64) -> AgentEvent.Content?
     private let isEarly: Bool
+    private let joining: @Sendable () async -> ConnectionID?
 
-    /// - Parameter outcome: result of each message; nil reports none.
-    init(isEarly: Bool, outcome: @escaping @Sendable (Int64) -> AgentEvent.Content?) {
+    /// - Parameters:
+    ///   - joining: connection of a joined link; nil fails.
+    ///   - outcome: result of each message; nil reports none.
+    init(
+        isEarly: Bool, joining: @escaping @Sendable () async -> ConnectionID? = { nil },
+        outcome: @escaping @Sendable (Int64) -> AgentEvent.Content?
+    ) {
         (events, feed) = AsyncStream.makeStream(of: AgentEvent.self)
         self.isEarly = isEarly
+        self.joining = joining
         self.outcome = outcome
     }
 
@@ -40,6 +50,15 @@ final class ToldAgent: ConnectionAgent {
     func isTaken(_ number: Int64) -> Bool { state.withLock { $0.taken.contains(number) } }
 
     var sent: Int { state.withLock { $0.bodies.count } }
+
+    /// Number of calls of `join`.
+    var joins: Int { state.withLock { $0.joins } }
+
+    /// Requests that were to be accepted.
+    var accepted: [ContactRequestID] { state.withLock { $0.accepted } }
+
+    /// Deleted connections.
+    var deleted: [ConnectionID] { state.withLock { $0.deleted } }
 
     var making: ProfileAgent.Making {
         { _, _, _, _ in
@@ -76,6 +95,25 @@ final class ToldAgent: ConnectionAgent {
         state.withLock { _ = $0.taken.insert(number) }
     }
 
+    func join(
+        link: String, information: [UInt8], confirmation: [UInt8], reason: String?
+    ) async throws(AgentError) -> ConnectionID {
+        state.withLock { $0.joins += 1 }
+        guard let id = await joining() else { throw Self.none }
+        return id
+    }
+
+    func accept(
+        _ request: ContactRequestID, information: [UInt8], reason: String?
+    ) async throws(AgentError) -> ConnectionID {
+        state.withLock { $0.accepted.append(request) }
+        throw Self.none
+    }
+
+    func delete(_ connection: ConnectionID, afterSending: Bool) async throws(AgentError) {
+        state.withLock { $0.deleted.append(connection) }
+    }
+
     // MARK: - Unused requirements
 
     private static let none = AgentError(.notPossible, "This agent only sends.")
@@ -84,15 +122,8 @@ final class ToldAgent: ConnectionAgent {
         connection: ConnectionID, links: ConnectionLinks
     ) { throw Self.none }
     func open(link: String) async throws(AgentError) -> OpenedLink { throw Self.none }
-    func join(
-        link: String, information: [UInt8], confirmation: [UInt8], reason: String?
-    ) async throws(AgentError) -> ConnectionID { throw Self.none }
-    func accept(
-        _ request: ContactRequestID, information: [UInt8], reason: String?
-    ) async throws(AgentError) -> ConnectionID { throw Self.none }
     func reject(_ request: ContactRequestID) async throws(AgentError) {}
     func setLinkData(_ data: [UInt8], of connection: ConnectionID) async throws(AgentError) {}
-    func delete(_ connection: ConnectionID, afterSending: Bool) async throws(AgentError) {}
     func security(of connection: ConnectionID) async throws(AgentError) -> ConnectionSecurity? { nil }
     func requireSecurity(_ code: String?, of connection: ConnectionID) async throws(AgentError) {}
     func overview(after id: ConnectionID, count: Int) async throws(AgentError) -> [ConnectionOverview] { [] }

@@ -1,0 +1,87 @@
+import Agent
+import Base
+import ChatCore
+import ChatProtocol
+import TestSupport
+import Testing
+
+@testable import EmbeddedCore
+
+/// Accepted group invitations whose server does not answer.
+@Suite struct SilentInviterTests {
+    private let world: World
+    private let core: EmbeddedCore
+    private let agent: ToldAgent
+    /// Connections of joined links.
+    private let answers: AsyncStream<ConnectionID>.Continuation
+
+    init() async throws {
+        let (joined, answers) = AsyncStream.makeStream(of: ConnectionID.self)
+        self.answers = answers
+        agent = ToldAgent(
+            isEarly: false, joining: { await joined.first { _ in true } }, outcome: { _ in nil })
+        world = try World(["alice"])
+        core = try await world.openAlice(over: agent)
+    }
+
+    /// Stores bob's invitation, whose acceptance has failed before.
+    private func invite() async throws {
+        let invitation = GroupInvitation(
+            host: MemberReference(id: StoreStage.member(1), role: .owner),
+            invited: MemberReference(id: StoreStage.member(2), role: .member), link: "l",
+            profile: GroupProfile(displayName: "club"))
+        try core.store.commit { change in
+            let chat = try #require(try change.tables.people.person(ConnectionID(1))?.chat)
+            try ArrivedRequests(change: change, time: change.time).take(invitation, in: chat)
+            let number = try #require(try change.tables.requests.all(.waiting).first).number
+            try change.tables.requests.setState(.accepted, of: number)
+            try change.tables.requests.setProblem("No answer.", isFinal: false, of: number)
+            change.scheduleAgentWork()
+        }
+        try await wait(until: "its link is being joined", within: .seconds(10)) { agent.joins == 1 }
+    }
+
+    @Test func othersRequestsDoNotWait() async throws {
+        try await invite()
+        let (request, unwanted) = (ContactRequestID(7), ContactRequestID(8))
+        try core.store.commit { change in
+            try change.tables.requests.insert(
+                request, sameAs: nil, message: [], at: change.time, .accepted, acceptedAt: change.elapsed)
+            try change.tables.requests.reject(unwanted)
+            change.scheduleAgentWork()
+        }
+        try await wait(until: "the request is accepted", within: .seconds(10)) {
+            agent.accepted.contains(request)
+        }
+        try await wait(until: "the rejection is passed on", within: .seconds(10)) {
+            try core.store.read { try $0.requests.all(.rejected).isEmpty }
+        }
+        answers.finish()
+        await core.shutDown()
+    }
+
+    @Test func notificationsDuringPauseTryNothing() async throws {
+        try await invite()
+        answers.finish()
+        let retry = RetryPolicy(first: .seconds(3600), maxDelay: .seconds(3600), tries: .max)
+        let requests = RequestAnswers(core.store, retry: retry, joined: {})
+        let other = ToldAgent(isEarly: false) { _ in nil }
+        let giving = Task { await requests.give(to: other) }
+        for number in Int64(1)...3 {
+            let request = ContactRequestID(number)
+            try core.store.commit { change in
+                try change.tables.requests.insert(
+                    request, sameAs: nil, message: [], at: change.time, .accepted,
+                    acceptedAt: change.elapsed)
+            }
+            requests.notify()
+            try await wait(until: "it is accepted", within: .seconds(10)) {
+                other.accepted.contains(request) && other.joins > 0
+            }
+        }
+        requests.close()
+        await giving.value
+        #expect(other.joins == 1)
+        await core.shutDown()
+    }
+}
