@@ -63,7 +63,13 @@ final class RequestAnswers: Sendable {
             let accepted = try await blocking.run { [store] in
                 try store.read { try $0.requests.all(.accepted).filter { $0.chat != nil } }
             }
-            for request in accepted { try await acceptLater(request, agent) }
+            for request in accepted {
+                // Earlier ones may have waited long.
+                let state = try await blocking.run { [store] in
+                    try store.read { try $0.requests.request(request.number)?.state }
+                }
+                if state == .accepted { try await acceptLater(request, agent) }
+            }
             return accepted.isEmpty
         } catch {
             log.warning("invitations not joined: error=\(sentence(of: error))")
@@ -159,6 +165,7 @@ final class RequestAnswers: Sendable {
         }
     }
 
+    /// - Throws: `.noSuchRequest` if the request was rejected meanwhile.
     private func join(
         _ request: RequestTable.Request, _ agent: any ConnectionAgent
     ) async throws -> ConnectionID {
@@ -172,7 +179,7 @@ final class RequestAnswers: Sendable {
             }
             return known
         }
-        try await blocking.run { [store] in
+        let isOpen = try await blocking.run { [store] in
             try store.commit { change in
                 try change.tables.people.insert(id, request.reason)
                 guard let chat = request.chat, let invitation = request.invitation else {
@@ -183,14 +190,22 @@ final class RequestAnswers: Sendable {
                 guard case .groupInvitation = person?.reason, person?.conversation == nil else {
                     throw AgentError(.unusableLink, "The link of the invitation is another connection's.")
                 }
-                try change.tables.requests.setJoined(request.number, by: id)
+                guard try change.tables.requests.setJoined(request.number, by: id) else {
+                    // Another invitation may have had the same link.
+                    return try change.tables.groups.group(over: id) != nil
+                }
                 let contact = try change.tables.people.contact(ofChat: chat)
                 let host = GroupMember(
                     host: invitation.host, profile: contact ?? ContactProfile(displayName: "unknown member"))
                 try change.join(
                     GroupConversation(invitation), over: id, host: host, of: store.profile.id, at: change.time
                 )
+                return true
             }
+        }
+        guard isOpen else {
+            try await agent.delete(id, afterSending: false)
+            throw AgentError(.noSuchRequest, "The request has been rejected.")
         }
         if request.chat == nil {
             // The agent kept it in case the commit failed.

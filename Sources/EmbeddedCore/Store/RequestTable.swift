@@ -193,10 +193,13 @@ struct RequestTable {
     }
 
     /// Records the request's connection. The chat holds the requester's profile from then on.
-    func setJoined(_ number: Int64, by id: ConnectionID) throws {
+    /// - Returns: false if the request has been rejected.
+    func setJoined(_ number: Int64, by id: ConnectionID) throws -> Bool {
         try connection.execute(
-            "UPDATE contact_request SET state = 'joined', connection = ?, message = x'', problem = NULL WHERE id = ?",
-            id.number, number)
+            """
+            UPDATE contact_request SET state = 'joined', connection = ?, message = x'', problem = NULL
+            WHERE id = ? AND (state IN ('waiting', 'accepted') OR connection = ?)
+            """, id.number, number, id.number) > 0
     }
 
     /// Whether the connection belongs to an accepted request.

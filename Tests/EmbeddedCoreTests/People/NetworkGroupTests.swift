@@ -345,7 +345,7 @@ struct NetworkGroupTests {
                     own: host.member, host: host.id.id, profile: GroupProfile(displayName: "club")),
                 over: id, host: GroupMember(host: host.id, profile: ContactProfile(displayName: "hans")),
                 of: alice.core.profile.id, at: change.time)
-            try change.tables.requests.setJoined(request.number, by: id)
+            #expect(try change.tables.requests.setJoined(request.number, by: id))
         }
         try await alice.reopen()
         let chat = try await group("club")

@@ -25,24 +25,40 @@ import Testing
     }
 
     /// Stores bob's invitation, whose acceptance has failed before.
-    private func invite() async throws {
+    private func invite() async throws -> Int64 {
         let invitation = GroupInvitation(
             host: MemberReference(id: StoreStage.member(1), role: .owner),
             invited: MemberReference(id: StoreStage.member(2), role: .member), link: "l",
             profile: GroupProfile(displayName: "club"))
-        try core.store.commit { change in
+        let number = try core.store.commit { change in
             let chat = try #require(try change.tables.people.person(ConnectionID(1))?.chat)
             try ArrivedRequests(change: change, time: change.time).take(invitation, in: chat)
             let number = try #require(try change.tables.requests.all(.waiting).first).number
             try change.tables.requests.setState(.accepted, of: number)
             try change.tables.requests.setProblem("No answer.", isFinal: false, of: number)
             change.scheduleAgentWork()
+            return number
         }
         try await wait(until: "its link is being joined", within: .seconds(10)) { agent.joins == 1 }
+        return number
+    }
+
+    @Test func rejectionDuringJoiningCounts() async throws {
+        let number = try await invite()
+        try await core.rejectRequest(number)
+        answers.yield(ConnectionID(9))
+        try await wait(until: "the connection is deleted", within: .seconds(10)) {
+            agent.deleted == [ConnectionID(9)]
+        }
+        #expect(try await !core.chats().contains { $0.displayName == "club" })
+        try await wait(until: "the request is forgotten", within: .seconds(10)) {
+            try core.store.read { try $0.requests.request(number) } == nil
+        }
+        await core.shutDown()
     }
 
     @Test func othersRequestsDoNotWait() async throws {
-        try await invite()
+        _ = try await invite()
         let (request, unwanted) = (ContactRequestID(7), ContactRequestID(8))
         try core.store.commit { change in
             try change.tables.requests.insert(
@@ -61,7 +77,7 @@ import Testing
     }
 
     @Test func notificationsDuringPauseTryNothing() async throws {
-        try await invite()
+        _ = try await invite()
         answers.finish()
         let retry = RetryPolicy(first: .seconds(3600), maxDelay: .seconds(3600), tries: .max)
         let requests = RequestAnswers(core.store, retry: retry, joined: {})
