@@ -25,8 +25,9 @@ import Testing
     ])
     func kinds(words: String, kind: WriterKind) { #expect(program(words).kind == kind, "\(words)") }
 
-    @Test func busyboxIsKnownByItsCalledName() {
-        let caller = Caller(executable: "/bin/busybox", arguments: ["wget", "http://x/y"])
+    @Test(arguments: [["wget", "http://x/y"], ["busybox", "wget", "http://x/y"], ["/bin/busybox", "wget"]])
+    func busyboxIsKnownByItsCalledName(words: [String]) {
+        let caller = Caller(executable: "/bin/busybox", arguments: words)
         #expect(caller.needsArguments)
         #expect(WriterPolicy().program(caller) == WriterProgram("wget", .resuming))
         #expect(

@@ -118,6 +118,8 @@ import Testing
         fstat(pipe.reading, &status)
         #expect(found.contains("pipe:[\(status.st_ino)]"))
         #expect(ProcessPipes.identifiers(of: .max).isEmpty && ProcessPipes.identifiers(of: 0).isEmpty)
+        #expect(ProcessPipes.writers(intoInputOf: .max).isEmpty)
+        #expect(ProcessPipes.writers(intoInputOf: 0).isEmpty)
     }
 
     private final class Pipe {
@@ -133,6 +135,19 @@ import Testing
         deinit {
             close(reading)
             close(writing)
+        }
+    }
+
+    @Test func pipelineIsSeenFromItsEnd() async throws {
+        let shell = try await RunningProcess.start(
+            ChildProcess.Settings("/bin/sh", ["-c", "sleep 60 | sleep 60 | sleep 60"]))
+        let group = shell.processIdentifier
+        defer { kill(-group, SIGKILL) }
+        try await wait(until: "the pipeline runs") {
+            let members = ProcessInformation.processes().filter { getpgid($0) == group && $0 != group }
+            let writers = members.map { ProcessPipes.writers(intoInputOf: $0) }
+            return members.count == 3 && writers.map(\.count).sorted() == [0, 1, 1]
+                && Set(writers.joined()).isSubset(of: members)
         }
     }
 }

@@ -47,8 +47,10 @@ struct ReceptionBudgetTable {
                 size, free: free, at: now, quarters: account.quarters)
         }
         if try accounts.allSatisfy(allow) { return true }
+        // An invented author has no share.
+        guard isPushed, accounts[0].quarters > 1 else { return false }
         accounts[0].quarters = 1
-        return try isPushed && allow(accounts[0])
+        return try allow(accounts[0])
     }
 
     /// Charges an author's file that `allow` has permitted. Deletes the chat's past budgets.
