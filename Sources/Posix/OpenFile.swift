@@ -128,6 +128,13 @@ public final class OpenFile: Sendable {
             Int32(POSIX_FADV_DONTNEED))
     }
 
+    /// Creates a file without a name, for reading and writing. It is deleted with its last descriptor unless linkat(2) names
+    /// it.
+    /// - Throws: As open(2) with O_TMPFILE, EOPNOTSUPP without support of the filesystem.
+    public static func unnamed(in folder: OpenFile) throws(SystemError) -> OpenFile {
+        OpenFile(adopting: try check("make a file") { chatfs_open_unnamed(folder.descriptor) })
+    }
+
     /// Makes everything on the file's filesystem durable with one wait: syncfs(2). Reports failed writes since Linux
     /// 5.8.
     /// - Throws: As syncfs(2).

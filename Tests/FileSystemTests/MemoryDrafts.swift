@@ -245,7 +245,7 @@ final class MemoryDraft: DraftFile {
         }
     }
 
-    func wasOpened(by thread: pid_t) {}
+    func wasOpened(_ opening: DraftOpening, by thread: pid_t) {}
 
     func flushed(_ opening: DraftOpening, by thread: pid_t) {
         if opening.access == .writing { current.withLock { _ = $0.unfinished.remove(opening.number) } }

@@ -335,7 +335,7 @@ import XFTP
         let device = try OpenFile("/dev/null", flags: O_RDWR)
         #expect(throws: SystemError.self) { try part.replace(with: device) }
         #expect(try folder.names(in: "received") == names)
-        let other = try ChunkStore.makeFile(in: staging)
+        let other = try OpenFile.unnamed(in: staging)
         try other.write([1, 2, 3], at: 0)
         try part.replace(with: other)
         #expect(try folder.names(in: "received") == names)

@@ -34,9 +34,9 @@ final class AttributeWriter: Sendable {
     ) -> Answer<Attributes> {
         guard let node = nodes.node(id) else { return .refused(.gone) }
         if change.changesOwner {
-            let draft = if case .draft(let draft) = node.content { Optional(draft.rawValue) } else { nil as Int64? }
+            let draft: DraftID? = if case .draft(let draft) = node.content { draft } else { nil }
             return .waiting { [outbox] in
-                await ThreadPool.shared.run { outbox.note(.owner(draft: draft), by: thread) }
+                await ThreadPool.shared.run { outbox.note(.owner(draft: draft?.rawValue), by: thread) }
                 throw FileSystemError.notPermitted
             }
         }

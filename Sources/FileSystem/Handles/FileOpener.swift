@@ -163,7 +163,7 @@ final class FileOpener: Sendable {
             file.closed(opening)
             throw error
         }
-        if writes { file.wasOpened(by: thread) }
+        if writes { file.wasOpened(opening, by: thread) }
         return handles.add(node, DraftSource(file, opening))
     }
 
@@ -222,7 +222,7 @@ final class FileOpener: Sendable {
     ) throws -> (Attributes, FileHandle) {
         do {
             let made = try make()
-            made.1.source.draft?.wasOpened(by: thread)
+            made.1.source.draft?.wasOpened(.ofItsMaker, by: thread)
             return made
         } catch {
             guard FileSystemError(error).code == EEXIST, flags & O_EXCL == 0,

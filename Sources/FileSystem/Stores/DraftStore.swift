@@ -105,7 +105,7 @@ public protocol DraftFile: AnyObject, Sendable {
     func opened(for access: DraftAccess) throws(OutboxError) -> DraftOpening
     /// Records the process that opens the draft for writing; its end tells whether the draft is finished. Blocks briefly.
     /// - Parameter thread: The thread that waits for the handle; 0 if unknown.
-    func wasOpened(by thread: pid_t)
+    func wasOpened(_ opening: DraftOpening, by thread: pid_t)
     /// Records the close of a descriptor. On return, earlier writes survive a kill of the process. Blocks.
     /// - Parameter thread: The thread that waits for its close; 0 if unknown.
     func flushed(_ opening: DraftOpening, by thread: pid_t)

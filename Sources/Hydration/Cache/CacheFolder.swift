@@ -78,8 +78,7 @@ struct CacheFolder: Sendable {
 
     /// Creates an empty unlinked file.
     func makeFile() throws(SystemError) -> OpenFile {
-        let descriptor = chatfs_open_unnamed(folder.directory.descriptor)
-        if descriptor >= 0 { return OpenFile(adopting: descriptor) }
+        if let file = try? OpenFile.unnamed(in: folder.directory) { return file }
         // Some filesystems do not support O_TMPFILE.
         let name = "blocks-" + Hexadecimal.encode(SystemRandomSource().bytes(16))
         let file = try OpenFile(name, flags: O_RDWR | O_CREAT | O_EXCL, in: folder.directory)

@@ -33,7 +33,7 @@ extension ChunkStore {
             arguments.content = content
             return Copy(arguments: arguments, tags: tags)
         }
-        let copy = try Self.makeFile(in: folder)
+        let copy = try OpenFile.unnamed(in: folder)
         let arguments = try encrypt(content, into: copy)
         try copy.synchronise()
         try CryptoFile.confirm(copy, arguments)
@@ -92,7 +92,7 @@ extension ChunkStore {
         let (file, isSpent) = state.withLock { ($0.file, $0.isSpent) }
         guard let file else { preconditionFailure("a kept file is on the disk") }
         guard isSpent else { return file }
-        let fresh = try Self.makeFile(in: folder)
+        let fresh = try OpenFile.unnamed(in: folder)
         try inPieces(0..<layout.streamSize) { piece, position in
             let count = try readEncrypted(into: piece, at: position)
             try fresh.write(UnsafeRawBufferPointer(rebasing: piece[..<count]), at: position)

@@ -1,5 +1,4 @@
 import Base
-import CLinux
 import Cryptography
 import Posix
 
@@ -139,10 +138,6 @@ final class ChunkStore: Sendable {
 
     /// Deletes the name of the file, so that the next mount does not continue it. Open readers keep the bytes.
     func deleteName() { partial?.remove() }
-
-    static func makeFile(in folder: OpenFile) throws(SystemError) -> OpenFile {
-        OpenFile(adopting: try check("make a file") { chatfs_open_unnamed(folder.descriptor) })
-    }
 
     /// nil: chunks are kept in memory only.
     var file: OpenFile? { state.withLock { $0.file } }

@@ -63,7 +63,7 @@ final class PartialFileFolder: Sendable {
 
     private func make(_ file: FileID) throws(SystemError) -> PartialFile {
         // Some filesystems do not support files without names.
-        if !keeps, let unnamed = try? ChunkStore.makeFile(in: left.folder) {
+        if !keeps, let unnamed = try? OpenFile.unnamed(in: left.folder) {
             return PartialFile(unnamed, nil, in: left, isNew: true)
         }
         let (made, entry) = try left.make(file)

@@ -17,8 +17,10 @@ struct DraftActs: Sendable {
         var lastClose: ContinuousClock.Instant?
     }
 
-    /// The processes that opened the draft for writing, for others too, as a shell does for its commands.
-    private var openers: (attempt: Int, processes: [WriterProcess]) = (-1, [])
+    /// The processes that opened the draft for writing, by handle; for others too, as a shell does for its commands.
+    private var openers: [Int: WriterProcess] = [:]
+    /// The handles through which something was written.
+    private var written: Set<Int> = []
     private var attempt = -1
     private var acts: [ObjectIdentifier: Act] = [:]
     /// The last writer, which usually writes next.
@@ -28,8 +30,7 @@ struct DraftActs: Sendable {
     /// Processes that started writers, or opened the draft for them.
     var others: [WriterProcess] {
         if acts.isEmpty { return [] }
-        let opened = openers.attempt == attempt ? openers.processes : []
-        return (acts.values.compactMap(\.writer.parent) + opened)
+        return (acts.values.compactMap(\.writer.parent) + written.compactMap { openers[$0] })
             .filter { acts[ObjectIdentifier($0)] == nil }
     }
     var isEmpty: Bool { acts.isEmpty }
@@ -42,9 +43,11 @@ struct DraftActs: Sendable {
         return latest.writer
     }
 
-    mutating func noteOpen(by opener: WriterProcess, in attempt: Int) {
-        if openers.attempt != attempt { openers = (attempt, []) }
-        if !openers.processes.contains(where: { $0 === opener }) { openers.processes.append(opener) }
+    /// - Parameter opening: The number of the handle.
+    mutating func noteOpen(_ opening: Int, by opener: WriterProcess, in attempt: Int) {
+        // Handles of earlier attempts are closed.
+        openers = openers.filter { $0.key >= attempt }
+        openers[opening] = opener
     }
 
     /// - Parameter signals: Signals of `thread` if its process catches any.
@@ -54,12 +57,14 @@ struct DraftActs: Sendable {
         if attempt != self.attempt { removeAll() }
         self.attempt = attempt
         latest = (opening, thread, writer)
+        written.insert(opening)
         let key = ObjectIdentifier(writer)
         if acts[key] == nil { acts[key] = Act(writer: writer, thread: thread, signals: signals) }
     }
 
     mutating func removeAll() {
         acts = [:]
+        written = []
         latest = nil
     }
 

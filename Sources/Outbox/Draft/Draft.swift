@@ -484,9 +484,11 @@ extension Draft {
 
     /// Records the process that opens the draft for writing.
     /// - Parameter thread: The thread that waits for the reply; 0 if unknown.
-    public func wasOpened(by thread: pid_t) {
+    public func wasOpened(_ opening: DraftOpening, by thread: pid_t) {
         guard let opener = context.writers.writer(of: thread) else { return }
-        current.withLock { $0.acts.noteOpen(by: opener, in: $0.machine.writers.attempt) }
+        current.withLock {
+            $0.acts.noteOpen(opening.number, by: opener, in: $0.machine.writers.attempt)
+        }
     }
 
     func noteRefusedOwner(by writer: WriterProcess) {

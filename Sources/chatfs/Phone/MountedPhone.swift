@@ -1,5 +1,4 @@
 import Base
-import CLinux
 import ChatCore
 import CommandLineKit
 import Cryptography
@@ -40,9 +39,7 @@ struct MountedPhone: Sendable {
         var settings = PhoneTransportSettings(
             place: { options.place() }, versions: options.range, computer: PhoneOptions.computer,
             makeFile: { () throws(SystemError) in
-                let directory = try OpenFile(folder, flags: O_RDONLY | O_DIRECTORY)
-                return OpenFile(
-                    adopting: try check("make a file") { chatfs_open_unnamed(directory.descriptor) })
+                try OpenFile.unnamed(in: OpenFile(folder, flags: O_RDONLY | O_DIRECTORY))
             })
         let screen = PhoneScreen(name: known.name, display: display, isAnnounced: options.isAnnounced)
         settings.observe = { screen.show($0) }

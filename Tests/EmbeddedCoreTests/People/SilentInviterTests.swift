@@ -39,7 +39,7 @@ import Testing
             change.scheduleAgentWork()
             return number
         }
-        try await wait(until: "its link is being joined", within: .seconds(10)) { agent.joins == 1 }
+        try await wait(until: "its link is being joined", within: .seconds(90)) { agent.joins == 1 }
         return number
     }
 
@@ -47,11 +47,11 @@ import Testing
         let number = try await invite()
         try await core.rejectRequest(number)
         answers.yield(ConnectionID(9))
-        try await wait(until: "the connection is deleted", within: .seconds(10)) {
+        try await wait(until: "the connection is deleted", within: .seconds(90)) {
             agent.deleted == [ConnectionID(9)]
         }
         #expect(try await !core.chats().contains { $0.displayName == "club" })
-        try await wait(until: "the request is forgotten", within: .seconds(10)) {
+        try await wait(until: "the request is forgotten", within: .seconds(90)) {
             try core.store.read { try $0.requests.request(number) } == nil
         }
         await core.shutDown()
@@ -66,10 +66,10 @@ import Testing
             try change.tables.requests.reject(unwanted)
             change.scheduleAgentWork()
         }
-        try await wait(until: "the request is accepted", within: .seconds(10)) {
+        try await wait(until: "the request is accepted", within: .seconds(90)) {
             agent.accepted.contains(request)
         }
-        try await wait(until: "the rejection is passed on", within: .seconds(10)) {
+        try await wait(until: "the rejection is passed on", within: .seconds(90)) {
             try core.store.read { try $0.requests.all(.rejected).isEmpty }
         }
         answers.finish()
@@ -91,7 +91,7 @@ import Testing
                     acceptedAt: change.elapsed)
             }
             requests.notify()
-            try await wait(until: "it is accepted", within: .seconds(10)) {
+            try await wait(until: "it is accepted", within: .seconds(90)) {
                 other.accepted.contains(request) && other.joins > 0
             }
         }
