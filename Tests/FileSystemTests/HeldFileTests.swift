@@ -57,7 +57,10 @@ struct HeldFileTests {
         fs.readFailed(handle, FileSystemError(EINTR), by: 7)
         fs.release(handle)
         let id = try #require(drafts.all.first?.id)
-        #expect(drafts.failedOperations == [.rename(draft: id), .rename(draft: nil), .owner(draft: id), .read])
+        let failed: [FailedOperation] = [
+            .rename(draft: id), .rename(draft: nil), .owner(draft: id), .read,
+        ]
+        #expect(drafts.failedOperations == failed)
         await fixture.end()
     }
 
