@@ -37,16 +37,19 @@ final class WriterProcess: Sendable {
     /// The resuming program that started the process, as yt-dlp starts ffmpeg; nil for others.
     var parent: WriterProcess? { state.withLock { $0.parent } }
 
-    /// Returns true if the process has called execve(2) since its program was found.
-    func changed(to executable: String) -> Bool {
+    /// Replaces the program if the process has called execve(2) since it was found. Returns false if it has not.
+    func changed(to executable: String, _ program: () -> WriterProgram) -> Bool {
         state.withLock { state in
-            defer { state.executable = executable }
-            return state.executable != executable
+            guard state.executable != executable else { return false }
+            (state.executable, state.program) = (executable, program())
+            return true
         }
     }
 
-    /// Replaces the program found by the executable's name.
-    func isKnown(as program: WriterProgram) { state.withLock { $0.program = program } }
+    /// Replaces the program found by the executable's name, unless the process has executed another one since.
+    func isKnown(as program: WriterProgram, by executable: String) {
+        state.withLock { if $0.executable == executable { $0.program = program } }
+    }
     func isStarted(by program: WriterProcess) { state.withLock { $0.parent = program } }
     func noteFailedRead() { state.withLock { $0.lastFailedRead = .now } }
 
@@ -143,11 +146,11 @@ final class WriterRegistry: Sendable {
 
     /// Finds the program again after execve(2), as in `sh -c 'echo a; exec curl …' > f`.
     func identifyAgain(_ writer: WriterProcess) {
-        guard let executable = RunningProgram.executable(of: writer.process), writer.changed(to: executable)
-        else { return }
+        guard let executable = RunningProgram.executable(of: writer.process) else { return }
         let caller = Caller(executable: executable)
-        writer.isKnown(as: policy.program(caller))
-        if caller.needsArguments { identify(writer) }
+        if writer.changed(to: executable, { policy.program(caller) }), caller.needsArguments {
+            identify(writer)
+        }
     }
 
     /// Records a failed read of a file of this mount.
@@ -181,7 +184,7 @@ final class WriterRegistry: Sendable {
         let process = writer.process
         ThreadPool.shared.submit { [policy, weak writer] in
             guard let writer, writer.outcome == nil, let caller = Caller(of: process) else { return }
-            writer.isKnown(as: policy.program(caller))
+            writer.isKnown(as: policy.program(caller), by: caller.executable)
         }
     }
 
@@ -193,7 +196,7 @@ final class WriterRegistry: Sendable {
             guard let writer, let caller = Caller(of: parent) else { return }
             let program = policy.program(caller)
             guard program.kind == .resuming, let resuming = self.writer(of: parent) else { return }
-            resuming.isKnown(as: program)
+            resuming.isKnown(as: program, by: caller.executable)
             // The number of an ended parent may be reused.
             if ThreadStatus(of: process)?.parent == parent { writer.isStarted(by: resuming) }
         }
