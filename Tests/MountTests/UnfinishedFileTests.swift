@@ -41,6 +41,7 @@ struct UnfinishedFileTests {
                 if not body: return
                 if 'broken' in p or 'twice' in p and hits[p] <= 1:
                     s.wfile.write(D[a:a + (b + 1 - a) // 2]); s.wfile.flush()
+                    if 'late' in p: time.sleep(.5)
                     s.close_connection = True; return s.connection.close()
                 while a <= b:
                     n = min(8000 if 'slow' in p else N, b + 1 - a); s.wfile.write(D[a:a + n]); s.wfile.flush(); a += n
@@ -98,11 +99,12 @@ struct UnfinishedFileTests {
             ["half.csv"], says: "ended with the error status 1"),
         Deed(
             "ended with an error", ["bash", "curl"],
-            "bash -c 'echo header; exec curl -s \"$URL/broken.exec\"' > \"$FOLDER/exec.bin\"", ["exec.bin"],
+            "bash -c 'echo header; exec curl -s \"$URL/broken.late.exec\"' > \"$FOLDER/exec.bin\"",
+            ["exec.bin"],
             says: "curl ended with the error status 18"),
         Deed(
             "ended with an error", ["curl"],
-            "curl -s \"$URL/broken.pipe\" | cat > \"$FOLDER/piped.bin\"", ["piped.bin"],
+            "curl -s \"$URL/broken.late.pipe\" | cat > \"$FOLDER/piped.bin\"", ["piped.bin"],
             says: "curl ended with the error status 18"),
         Deed(
             "ended with an error", ["busybox"],

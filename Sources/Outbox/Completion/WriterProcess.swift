@@ -138,9 +138,11 @@ final class WriterRegistry: Sendable {
     /// Finds the program of a pipeline's beginning, which a shell has just forked.
     private func identifyLater(_ writer: WriterProcess) {
         Task { [weak self, weak writer] in
-            try? await Task.sleep(for: .milliseconds(20))
-            guard let self, let writer else { return }
-            await ThreadPool.shared.run { self.identifyAgain(writer) }
+            for wait in [2, 5, 10, 20, 50, 100] {
+                try? await Task.sleep(for: .milliseconds(wait))
+                guard let self, let writer, writer.program.mayExecute else { return }
+                await ThreadPool.shared.run { self.identifyAgain(writer) }
+            }
         }
     }
 
