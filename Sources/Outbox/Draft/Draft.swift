@@ -559,10 +559,11 @@ extension Draft {
     func judge(_ verdict: DraftCompletion.Verdict, _ period: Int) -> DraftReply {
         mutex.withLock {
             let reply = tellLocked(.quietTimeOver(period: period, verdict))
-            // The row has the verdict; a writer that returns counts as new.
+            // The row has the verdict; a writer that returns counts as new. Each process holds a descriptor.
             current.withLock { state in
-                if case .stage = reply { state.acts.removeAll() }
-                if state.machine.phase == .local, state.machine.record.hold != nil { state.acts.removeAll() }
+                let isHeld = state.machine.phase == .local && state.machine.record.hold != nil
+                let isStaged = if case .stage = reply { true } else { false }
+                if isHeld || isStaged { state.acts = DraftActs() }
             }
             return reply
         }
