@@ -369,7 +369,7 @@ public final class Outbox: Sendable {
         state.withLock { $0.isShuttingDown = true }
         context.quietTime.end()
         await staging.becomeIdle()
-        await context.deliveries.becomeIdle()
+        await context.deliveries.close()
         await ThreadPool.shared.run { self.saveUptime() }
         staging.close()
         context.changes.finish()

@@ -104,6 +104,25 @@ import Testing
         #expect(bench.core.sent.count { $0.bytes == [1] && $0.message.fileName == "a" } == 1)
     }
 
+    /// The next start sends it; a retry of this one would send it twice.
+    @Test func shutDownOutboxDoesNotRetry() async throws {
+        let bench = try Workbench()
+        let refusal = ChatError(.file(.unreachable), "There is no connection.")
+        bench.core.state.withLock { $0.refusals = [refusal] }
+        let draft = try bench.write([1], to: "a")
+        bench.beQuiet()
+        try await wait(until: "the reason shows") { draft.snapshot.problem == refusal.sentence }
+        await bench.outbox.shutDown()
+        let begun = Lock(false)
+        let deliveries = bench.outbox.context.deliveries
+        deliveries.whenReady { _ in begun.withLock { $0 = true } }
+        // These are the steps of a retry.
+        draft.tell(.backoffOver)
+        deliveries.notify([alice])
+        #expect(!begun.withLock { $0 })
+        #expect(draft.state == .queued)
+    }
+
     @Test func permanentRefusalFailsUntilTouched() async throws {
         let bench = try Workbench()
         bench.core.state.withLock {

@@ -10,6 +10,8 @@ final class DeliveryQueue: Sendable {
         var busy: Set<ChatReference> = []
         var lastSequence: Int64
         var waiters: [CheckedContinuation<Void, Never>] = []
+        /// True if no further delivery may begin.
+        var isClosed = false
         var whenReady: @Sendable (ChatReference) -> Void = { _ in }
     }
 
@@ -55,7 +57,9 @@ final class DeliveryQueue: Sendable {
             body(&state.queues[chat, default: ChatQueue()])
             guard let queue = state.queues[chat] else { return nil }
             if queue.isEmpty { state.queues[chat] = nil }
-            guard notifies, queue.hasReady, state.busy.insert(chat).inserted else { return nil }
+            guard notifies, !state.isClosed, queue.hasReady, state.busy.insert(chat).inserted else {
+                return nil
+            }
             return state.whenReady
         }
         notify?(chat)
@@ -76,10 +80,12 @@ final class DeliveryQueue: Sendable {
         return drafts
     }
 
-    /// Waits until no delivery is in progress.
-    func becomeIdle() async {
+    /// Waits until no delivery is in progress. No other begins: a retry after the shutdown would send a draft that the
+    /// next start sends too.
+    func close() async {
         await withCheckedContinuation { continuation in
             let isIdle = state.withLock { state in
+                state.isClosed = true
                 if !state.busy.isEmpty { state.waiters.append(continuation) }
                 return state.busy.isEmpty
             }
