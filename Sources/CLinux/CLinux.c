@@ -105,6 +105,15 @@ int chatfs_mount_serial(int descriptor, uint64_t *serial) {
     return 1;
 }
 
+int chatfs_known_size(const char *path, uint64_t *size) {
+    const unsigned wanted = STATX_TYPE | STATX_SIZE;
+    struct statx status;
+    if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, wanted, &status) != 0) return 0;
+    if ((status.stx_mask & wanted) != wanted || !S_ISREG(status.stx_mode)) return 0;
+    *size = status.stx_size;
+    return 1;
+}
+
 // As in linux/mount.h since 6.8; Debian 12 lacks it.
 struct mount_request {
     uint32_t size, spare;

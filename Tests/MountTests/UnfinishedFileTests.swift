@@ -140,6 +140,15 @@ struct UnfinishedFileTests {
             "program that resumes", ["wget"],
             "cd \"$FOLDER\" && wget -q \"$URL/twice.bin\"", ["twice.bin"]),
         Deed(
+            "program that resumes", ["python3"],
+            """
+            python3 -c "
+            import time
+            for part in 'half', 'whole':
+                f = open('$FOLDER/again.txt', 'w'); f.write(part); f.close()
+                time.sleep(1.5)"
+            """, ["again.txt"]),
+        Deed(
             "ended with an error", ["wget"],
             "cd \"$FOLDER\" && wget -q -t 2 -w 0 \"$URL/broken.iso\"", ["broken.iso"],
             says: "wget ended with the error status"),
@@ -267,6 +276,7 @@ struct UnfinishedFileTests {
         let sent = deeds.filter { $0.words.isEmpty }.flatMap(\.names)
         #expect(Set(try mounts.arrived().filter { !$0.hasPrefix("zz") && $0 != "notes.txt" }) == Set(sent))
         #expect(try mounts.folder.read("b/alice/cp.bin") == sample(300_000))
+        #expect(try mounts.folder.read("b/alice/again.txt") == Array("whole".utf8))
         if Self.isThere("wget") { #expect(try mounts.folder.read("b/alice/twice.bin").count == 400_000) }
         try await decide(mounts, alice, bob)
     }
@@ -328,6 +338,20 @@ struct UnfinishedFileTests {
             #expect(try mounts.state("bob/alice/" + name) == "draft")
         }
         #expect(access(folder + "/cp", F_OK) == 0)
+        // Another filesystem than the source's sees no failed read, and cp runs on.
+        let copy = try await Shell.script(
+            """
+            cd "$SPACE"; ln -s "$SOURCE" half.bin; mkfifo late
+            (sleep 3; echo late) > late &
+            cp half.bin late "$FOLDER"
+            """,
+            environment: [
+                "SOURCE": source, "FOLDER": mounts.path("alice/bob"),
+                "SPACE": try mounts.folder.makeFolder("space"),
+            ])
+        #expect(!copy.succeeded)
+        let problem = try ExtendedAttribute.text("user.chatfs.error", of: mounts.path("alice/bob/half.bin"))
+        #expect(problem?.contains("cp could not read all of the file") == true, "\(problem ?? "sent")")
         #expect(try await mounts.leave("bob") == .code(0))
     }
 }

@@ -81,6 +81,16 @@ import Testing
                 == .held(.besideStateFile))
     }
 
+    @Test func runningScriptIsAwaitedLessLong() {
+        let script = Self.writer(WriterProgram("fetch.py", .scripted), nil)
+        let reason = HoldReason.running("fetch.py")
+        #expect(verdict(script) == .waits(reason, limit: .seconds(30)))
+        #expect(verdict(script) { $0.silence = .seconds(30) } == .finished)
+        let both = verdict(script, Self.writer(Self.wget, nil))
+        #expect(both == .waits(.running("wget"), limit: .seconds(900)))
+        #expect(verdict(Self.writer(WriterProgram("fetch.py", .scripted))) == .finished)
+    }
+
     @Test func signalHandlerIsAwaitedBriefly() {
         var writer = Self.writer(WriterProgram("dd"), nil)
         writer.handledSignal = true
@@ -179,9 +189,9 @@ import Testing
                         // Without exit information, an end that no signal mask shows is unknown.
                         let isUnknown = !tellsExits && !evidence.handledSignal
                         #expect(ending.isFinished || isUnknown, "\(place)")
-                        #expect(!kind.mayGoOn || ending != .runs, "\(place)")
+                        #expect(kind.patience == 0 || ending != .runs, "\(place)")
                     case .held: #expect(!ending.isFinished, "\(place)")
-                    case .waits: #expect(ending == .runs && kind.mayGoOn, "\(place)")
+                    case .waits: #expect(ending == .runs && kind.patience > 0, "\(place)")
                     }
                     #expect(tellsExits || !evidence.handledSignal || verdict != .finished, "\(place)")
                 }

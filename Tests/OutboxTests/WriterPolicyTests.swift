@@ -21,7 +21,11 @@ import Testing
         ("/usr/bin/mv a b", .copying),
         ("/usr/bin/vim", .ordinary),
         ("/usr/lib/firefox/firefox", .ordinary),
-        ("/usr/bin/python3 copy.py", .ordinary), ("/usr/bin/ssh host", .ordinary),
+        ("/usr/bin/python3 copy.py", .scripted),
+        ("/usr/bin/perl -e print", .scripted), ("/usr/bin/python3", .ordinary),
+        ("/bin/sh copy.sh", .ordinary),
+        ("/usr/bin/python3 /usr/bin/meld a b", .ordinary),
+        ("/usr/bin/python3 -m ipykernel_launcher -f x", .ordinary), ("/usr/bin/ssh host", .ordinary),
     ])
     func kinds(words: String, kind: WriterKind) { #expect(program(words).kind == kind, "\(words)") }
 

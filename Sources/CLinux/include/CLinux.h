@@ -53,6 +53,8 @@ int chatfs_unmount(const char *path, int lazy);
 // statx(2), Linux 6.8: the unique number of the mount of a descriptor (O_PATH too), never reused. Contacts only the
 // kernel, not the process behind the mount. 1, or 0 if the kernel has none or refuses.
 int chatfs_mount_serial(int descriptor, uint64_t *serial);
+// statx(2): the size of a regular file as the kernel knows it; contacts no file server. 1, or 0 for other files.
+int chatfs_known_size(const char *path, uint64_t *size);
 // statmount(2), Linux 6.8: the path of the mount with this serial in the caller's mount namespace. 1 and the path with
 // a NUL; 0 if it is gone; -1 with errno if the kernel refuses (ENOSYS, EPERM).
 int chatfs_mount_point(uint64_t serial, char *path, size_t size);

@@ -31,8 +31,8 @@ struct DraftCompletion: Hashable, Sendable {
     var isWanted = false
     /// Time since the last close or rename.
     var silence = Duration.zero
-    /// Maximum `silence` of a running program that may continue the draft.
-    var silenceLimit = Duration.seconds(900)
+    /// Length of a quiet time.
+    var quietTime = Duration.seconds(1)
 
     /// Maximum time from a signal to the process's exit; a process that still runs then continues.
     static let signalSilenceLimit = Duration.seconds(5)
@@ -48,10 +48,7 @@ struct DraftCompletion: Hashable, Sendable {
         if let writer = writers.first(where: \.refusedRename) {
             return .held(.refusedRename(writer.program.name))
         }
-        if let writer = runningWriter {
-            return silence < silenceLimit
-                ? .waits(.running(writer.program.name), limit: silenceLimit - silence) : .finished
-        }
+        if let wait = waitForRunningWriter { return wait }
         if let writer = writers.first(where: { $0.handledSignal && $0.outcome == nil }) {
             let left = Self.signalSilenceLimit - silence
             return left > .zero ? .waits(.interrupted(writer.program.name), limit: left) : .finished
@@ -62,16 +59,19 @@ struct DraftCompletion: Hashable, Sendable {
     /// A running program may still complete both files.
     private var stateVerdict: Verdict? {
         guard isStateFile || hasStateFile || localFile != nil else { return nil }
-        if let writer = runningWriter, silence < silenceLimit {
-            return .waits(.running(writer.program.name), limit: silenceLimit - silence)
-        }
+        if let wait = waitForRunningWriter { return wait }
         if isStateFile { return .held(.stateFile) }
         return .held(hasStateFile ? .besideStateFile : localFile ?? .besideStateFile)
     }
 
-    /// A running writer that may continue the draft.
-    private var runningWriter: WriterEvidence? {
-        writers.first { $0.outcome == nil && $0.program.kind.mayGoOn }
+    /// The wait for a running writer that may continue the draft, until it has been silent for long.
+    private var waitForRunningWriter: Verdict? {
+        let running = writers.filter { $0.outcome == nil }
+        guard let writer = running.max(by: { $0.program.kind.patience < $1.program.kind.patience }) else {
+            return nil
+        }
+        let left = quietTime * writer.program.kind.patience - silence
+        return left > .zero ? .waits(.running(writer.program.name), limit: left) : nil
     }
 }
 

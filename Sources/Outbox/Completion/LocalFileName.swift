@@ -61,7 +61,7 @@ enum LocalFileName {
     static func reason(
         for name: [UInt8], writers: [WriterEvidence], isThere: ([UInt8]) -> Bool
     ) -> HoldReason? {
-        let isCopy = writers.contains { $0.program.kind != .ordinary }
+        let isCopy = writers.contains { !$0.program.kind.isUnknown }
         for row in table {
             for pattern in row.compiled {
                 guard let base = pattern.base(of: name) else { continue }

@@ -6,6 +6,8 @@ public enum WriterKind: String, CaseIterable, Hashable, Sendable {
     case copying
     /// May continue a closed file, in the same process or a later one.
     case resuming
+    /// An interpreter that runs a script, which may try again.
+    case scripted
     /// Writes for a remote peer whose connection may break.
     case serving
     /// Like `serving`, but closes its files when a connection breaks.
@@ -13,11 +15,31 @@ public enum WriterKind: String, CaseIterable, Hashable, Sendable {
 }
 
 extension WriterKind {
-    /// True if closed files may be unfinished while the program runs.
-    var mayGoOn: Bool { self != .ordinary && self != .copying }
+    /// The number of quiet times for which a running program may leave a closed file unfinished; 0 if it does not.
+    var patience: Int {
+        switch self {
+        case .ordinary, .copying: 0
+        case .scripted: 30
+        case .resuming, .serving, .closing: 900
+        }
+    }
+
+    /// True if its unfinished files are held after a crash of the mount.
+    var isDoubted: Bool { patience > WriterKind.scripted.patience }
+
+    /// True if nothing is known about the program but its name.
+    var isUnknown: Bool { self == .ordinary || self == .scripted }
 
     /// Programs known without user rules, by the names of their executables and scripts in distributions.
     static let table: [(kind: WriterKind, programs: [String])] = [
+        // Scripts with a window or a prompt.
+        (
+            .ordinary,
+            [
+                "meld", "ipython*", "ipykernel_launcher", "jupyter*", "spyder*", "idle*", "thonny", "gajim",
+                "calibre*", "zim",
+            ]
+        ),
         (
             .copying,
             [

@@ -9,6 +9,9 @@ public struct WriterProgram: Hashable, Sendable {
     /// True for shells and interpreters, whose scripts may replace them by another program.
     var mayExecute: Bool
 
+    /// True for programs that close a source after its copy. They go on with other files after an error.
+    var copiesWholeFiles: Bool { ["cp", "mv", "install", "ginstall"].contains(name) }
+
     public init(
         _ name: String, _ kind: WriterKind = .ordinary, statuses: StatusMeaning = .failure,
         mayExecute: Bool = false
@@ -33,9 +36,10 @@ public struct WriterPolicy: Sendable {
         let caller = caller.applet
         let kind = Self.kinds.first { $0.fits(caller) }?.value
         let isNamed = resuming.contains { $0.fits(caller) }
+        let usual = caller.runsScript ? WriterKind.scripted : .ordinary
         let name = caller.printableName
         return WriterProgram(
-            name.isEmpty ? "A program" : name, kind ?? (isNamed ? .resuming : .ordinary),
+            name.isEmpty ? "A program" : name, kind ?? (isNamed ? .resuming : usual),
             statuses: Self.statuses(of: caller, isKnown: kind != nil),
             mayExecute: needsArguments && kind == nil)
     }
@@ -71,6 +75,11 @@ extension Caller {
         isMultiCall || WriterPolicy.interpreters.contains { $0.fits(self) }
     }
 
+    /// True for an interpreter with a script. Shells write by other programs.
+    fileprivate var runsScript: Bool {
+        arguments.count > 1 && WriterPolicy.scriptInterpreters.contains { $0.fits(self) }
+    }
+
     private var isMultiCall: Bool { Self.multiCalls.contains(name) }
     private static let multiCalls = ["busybox", "toybox"]
 
@@ -88,8 +97,8 @@ extension Caller {
 
 extension WriterPolicy {
     /// Interpreters whose scripts may be programs of the tables.
-    fileprivate static let interpreters = [
-        "python*", "pypy*", "perl*", "ruby*", "node*", "bash", "dash", "sh",
-    ]
-    .compactMap(ProgramPattern.init)
+    fileprivate static let interpreters =
+        scriptInterpreters + ["bash", "dash", "sh"].compactMap(ProgramPattern.init)
+    fileprivate static let scriptInterpreters = ["python*", "pypy*", "perl*", "ruby*", "node*"]
+        .compactMap(ProgramPattern.init)
 }

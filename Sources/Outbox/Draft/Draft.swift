@@ -479,7 +479,7 @@ extension Draft {
         }
         // The process read its source unsuccessfully after opening the draft, and writes bytes read before.
         if let failed, let openedAt, failed > openedAt { noteFailedReadLocked(by: writer) { $0 === writer } }
-        if writer.program.kind.mayGoOn { tellLocked(.doubted(.running(writer.program.name))) }
+        if writer.program.kind.isDoubted { tellLocked(.doubted(.running(writer.program.name))) }
     }
 
     /// Records the process that opens the draft for writing.
@@ -499,7 +499,13 @@ extension Draft {
     private func noteClose(by thread: pid_t, isEnding: Bool) {
         guard let writer = context.writers.writer(of: thread) else { return }
         let signals = signals(of: writer, thread)
-        current.withLock { $0.acts.noteClose(by: writer, thread, signals, isEnding: isEnding) }
+        let size = current.withLock { state in
+            state.acts.noteClose(by: writer, thread, signals, isEnding: isEnding)
+            return state.machine.record.size
+        }
+        if writer.program.copiesWholeFiles, ProcessFiles.hasUnreadBytes(writer.process, after: size) {
+            current.withLock { $0.acts.noteFailedRead(of: [writer]) }
+        }
     }
 
     /// Records a rename.
@@ -552,7 +558,7 @@ extension Draft {
         let (acts, record, since) = current.withLock { ($0.acts, $0.machine.record, $0.quietSince) }
         return DraftCompletion(
             writers: acts.evidence, earlierHold: record.hold, isWanted: record.isWanted,
-            silence: context.quietTime.now - since, silenceLimit: context.quietTime.silenceLimit)
+            silence: context.quietTime.now - since, quietTime: context.quietTime.length)
     }
 
     /// Passes the end of a quiet time to the machine. Blocks.

@@ -26,7 +26,7 @@ final class QuietTime: Sendable {
     }
 
     private let clock: any OutboxClock
-    private let length: Duration
+    let length: Duration
     private let state = Lock(State())
 
     init(length: Duration, clock: any OutboxClock) {
@@ -41,10 +41,6 @@ final class QuietTime: Sendable {
 
     /// Current time of the clock.
     var now: Duration { clock.now() }
-
-    /// Silence after which a draft of a resuming program counts as finished: 900 quiet times, by default 15
-    /// minutes.
-    var silenceLimit: Duration { length * 900 }
 
     /// Starts or restarts the quiet time of a draft.
     func begin(_ draft: Draft, _ period: Int) {
