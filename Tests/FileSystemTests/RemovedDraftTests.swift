@@ -147,4 +147,28 @@ struct RemovedDraftTests {
         #expect(fixture.fileSystem.entries(bob).isEmpty)
         #expect(fixture.core.state.withLock { $0.items.isEmpty && $0.sent.count == 1 })
     }
+
+    @Test("a removal outlives its request", arguments: [true, false])
+    func removedBySlowCore(isBeingSent: Bool) async throws {
+        let isHeld = Lock(true)
+        let fixture = try await Fixture.make(deletion: .own, removalTimeout: .milliseconds(200)) { core in
+            core.state.withLock { state in
+                if isBeingSent { state.sentStatus = .sndTransfer(sent: 0, total: 10) }
+                state.whenRemoving = {
+                    while isHeld.withLock({ $0 }) { try? await Task.sleep(for: .milliseconds(5)) }
+                }
+            }
+        }
+        try await fixture.write([7], to: "a.txt")
+        let bob = try fixture.id("bob")
+        try await wait(until: "it is an item") {
+            await fixture.fileSystem.item(at: try fixture.id("bob/a.txt")) != nil
+        }
+        // The kernel locks the folder until the answer.
+        #expect(await fixture.fileSystem.unlink(EntryName("a.txt"), in: bob).code() == ETIMEDOUT)
+        #expect(fixture.fileSystem.entries(bob).count == 1)
+        isHeld.withLock { $0 = false }
+        try await wait(until: "it is removed") { fixture.fileSystem.entries(bob).isEmpty }
+        #expect(fixture.core.state.withLock { $0.items.isEmpty })
+    }
 }

@@ -18,6 +18,8 @@ final class ScriptedCore: ChatCore {
         var whenAsked: @Sendable (ChatReference) async throws(ChatError) -> Void = { _ in }
         /// Called when a message is handed over.
         var whenHanded: @Sendable () async -> Void = {}
+        /// Called when a file is to be cancelled or a message deleted.
+        var whenRemoving: @Sendable () async -> Void = {}
         /// Items whose messages were marked as read.
         var opened: [ItemID] = []
         var receivesWhatIsClaimed = false
@@ -127,6 +129,7 @@ final class ScriptedCore: ChatCore {
     func deleteItems(
         _ items: [ItemID], in chat: ChatReference, mode: DeletionMode
     ) async throws(ChatError) {
+        await state.withLock { $0.whenRemoving }()
         state.withLock { state in
             state.items.removeAll { items.contains($0.id) }
             state.deleted += items.map { ($0, mode) }
@@ -134,7 +137,10 @@ final class ScriptedCore: ChatCore {
         tell(.chatItemsDeleted(items.map { (chat, $0) }, .deleted))
     }
 
-    func cancelFile(_ file: FileID) async throws(ChatError) { state.withLock { $0.cancelled.append(file) } }
+    func cancelFile(_ file: FileID) async throws(ChatError) {
+        await state.withLock { $0.whenRemoving }()
+        state.withLock { $0.cancelled.append(file) }
+    }
 
     // MARK: - Texts
 

@@ -18,12 +18,15 @@ final class EntryRemover: Sendable {
     private let rule: DeletionRule
     private let readers: RecentReaders
     private let user: UserConnection
+    private let timeout: Duration
 
+    /// - Parameter timeout: Maximum wait for the core.
     init(
         names: Namespace, nodes: NodeLookup, outbox: any DraftStore, drafts: DraftChanges,
         core: any ChatCore, contents: any ContentStore, notices: TreeNotices,
-        rule: DeletionRule, readers: RecentReaders, user: UserConnection
+        rule: DeletionRule, readers: RecentReaders, user: UserConnection, timeout: Duration
     ) {
+        self.timeout = timeout
         self.readers = readers
         self.user = user
         self.names = names
@@ -48,12 +51,12 @@ final class EntryRemover: Sendable {
             return .later { [self] in await remove(draft, at: node.id, name, in: folder) }
         case .item(let item):
             if let file = item.file, item.isBeingSent {
-                return .waiting { [self] in try await takeBack(item, file) }
+                return answer { [self] in try await takeBack(item, file) }
             }
             switch rule.mode(of: item) {
             case .failure(let error):
                 return readers.isReader(thread, of: node.id) ? movedOut(node, error) : .refused(error)
-            case .success(let mode): return .waiting { [self] in try await delete(item, mode: mode) }
+            case .success(let mode): return answer { [self] in try await delete(item, mode: mode) }
             }
         }
     }
@@ -77,12 +80,34 @@ final class EntryRemover: Sendable {
         }
     }
 
-    /// Removes a draft that the core may be accepting. Such a draft can be withdrawn only after it became an item. The
-    /// core is local and replies in milliseconds; the method waits at most five seconds for it.
+    /// Answers with the outcome of a removal, or with ETIMEDOUT after `timeout`: the kernel locks the folder until the
+    /// answer. The removal then goes on, and the name vanishes when it is done.
+    private func answer(_ removal: @escaping @Sendable () async throws -> [NamespaceChange]) -> Answer<Void> {
+        .later { [notices, timeout] in
+            let removal = Task { try await removal() }
+            switch await removal.result(within: timeout) {
+            case .success(let changes)?:
+                for change in changes { notices.requested(change) }
+                return .success(())
+            case .failure(let error)?: return .failure(FileSystemError(error))
+            case nil where Task.isCancelled:
+                removal.cancel()
+                return .failure(FileSystemError(EINTR))
+            case nil:
+                Task { if let changes = try? await removal.value { notices.happened(changes) } }
+                return .failure(
+                    FileSystemError(
+                        ETIMEDOUT, "The SimpleX core has not answered yet. The file is removed when it does.")
+                )
+            }
+        }
+    }
+
+    /// Removes a draft that the core may be accepting. Such a draft can be withdrawn only after it became an item.
     private func remove(
         _ draft: any DraftFile, at id: NodeID, _ name: EntryName, in folder: NodeID
     ) async -> Result<Void, FileSystemError> {
-        let deadline = ContinuousClock.now + .seconds(5)
+        let deadline = ContinuousClock.now + timeout
         while true {
             guard names.child(name, of: folder)?.id == id else { return .failure(.notFound) }
             guard isDraft(id) else { return await remove(name, in: folder).result() }
@@ -111,12 +136,12 @@ final class EntryRemover: Sendable {
         if case .draft = names.node(id)?.content { true } else { false }
     }
 
-    private func takeBack(_ item: ChatItem, _ file: ChatFile) async throws {
+    private func takeBack(_ item: ChatItem, _ file: ChatFile) async throws -> [NamespaceChange] {
         try await core.cancelFile(file.id)
-        try await delete(item, mode: .internal)
+        return try await delete(item, mode: .internal)
     }
 
-    private func delete(_ item: ChatItem, mode: DeletionMode) async throws {
+    private func delete(_ item: ChatItem, mode: DeletionMode) async throws -> [NamespaceChange] {
         if item.direction == .sent {
             try await ThreadPool.shared.run { [outbox] () throws(OutboxError) in try outbox.synchronise() }
         }
@@ -127,8 +152,7 @@ final class EntryRemover: Sendable {
             guard error.code == .noSuchItem else { throw error }
         }
         if let file = item.file { contents.remove(file.id, atOnce: false) }
-        let changes = try await ThreadPool.shared.run { [names] in try names.remove([item.id]) }
-        for change in changes { notices.requested(change) }
+        return try await ThreadPool.shared.run { [names] in try names.remove([item.id]) }
     }
 }
 

@@ -116,8 +116,7 @@ public final class FileSystem: FileOperations {
         remover = EntryRemover(
             names: names, nodes: nodes, outbox: outbox, drafts: drafts, core: core, contents: contents,
             notices: notices, rule: DeletionRule(clock: clock) { permissions.deletion },
-            readers: readers,
-            user: user)
+            readers: readers, user: user, timeout: settings.removalTimeout)
         changes = NameChanges(
             loader: loader, opener: opener, drafts: drafts, pasted: pasted, remover: remover,
             attributes: attributes, outbox: outbox, user: user)

@@ -30,11 +30,13 @@ public struct FileSystemSettings: Sendable {
     public var recognisePicture: (@Sendable (_ start: [UInt8]) -> MediaType?)?
     /// Time limit of `identifyCaller`. An unidentified program gets full access.
     public var callerTimeout = Duration.seconds(1)
+    /// Maximum wait of unlink(2) for the core, which usually replies in milliseconds.
+    public var removalTimeout = Duration.seconds(5)
     /// The desktop's thumbnail cache, from which vanished entries are removed; nil if there is none.
     public var desktop: DesktopThumbnails?
     /// Renders thumbnails of message previews; nil to offer none.
     public var thumbnailMaker: (any ThumbnailMaking)?
-    /// Maximum number of items in memory, beyond those of the chat used last.
+    /// Maximum number of items in memory, beyond those of the two chats used last.
     public var itemsInMemory = ItemMemory.usualLimit
     /// Maximum number of items loaded when the mount begins, from the chats with the newest messages.
     public var itemsLoadedAhead = ItemMemory.usualLimit
