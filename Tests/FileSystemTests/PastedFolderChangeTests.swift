@@ -174,6 +174,45 @@ struct PastedFolderChangeTests {
         await stage.end()
     }
 
+    @Test("a part replaced by its archive takes no bytes")
+    func replacedPart() async throws {
+        let stage = try await PastedStage(quietTime: .milliseconds(50))
+        #expect(try await stage.makeFolder("F") == 0)
+        stage.archiver.hold()
+        try await stage.write("one", to: "F/a")
+        let part = try await stage.id("F/a")
+        try await wait(until: "the archive is begun") { !stage.archiver.archived.isEmpty }
+        stage.archiver.release()
+        try await wait(until: "it replaces the folder") { try await stage.list("") == ["F.zip"] }
+        // The kernel still has the name.
+        #expect(await stage.fileSystem.open(part, flags: O_WRONLY).code() == ESTALE)
+        #expect(try await stage.read(part) == "one")
+        await stage.end()
+    }
+
+    @Test("archives delay no other request")
+    func slowArchives() async throws {
+        let stage = try await PastedStage(quietTime: .milliseconds(50))
+        stage.archiver.hold()
+        for number in 0..<12 {
+            #expect(try await stage.makeFolder("F\(number)") == 0)
+            try await stage.write("one", to: "F\(number)/a")
+        }
+        try await wait(until: "archives are begun") { stage.archiver.archived.count > 1 }
+        for number in 0..<20 {
+            let answer = stage.fileSystem.create(
+                EntryName("file \(number)"), in: stage.bob, flags: O_WRONLY)
+            let creation = Task { try await answer.value().1 }
+            guard case .success(let handle)? = await creation.result(within: .seconds(20)) else {
+                Issue.record("file \(number) waits for the archives")
+                break
+            }
+            stage.fileSystem.release(handle)
+            try await Task.sleep(for: .milliseconds(20))
+        }
+        await stage.end()
+    }
+
     @Test("a deleted chat removes its pasted folders")
     func chatDeleted() async throws {
         let stage = try await PastedStage()

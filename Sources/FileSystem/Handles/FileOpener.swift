@@ -87,6 +87,8 @@ final class FileOpener: Sendable {
         case .draft(let draft):
             guard let file = nodes.draft(draft, at: id) else { return .refused(.gone) }
             if writes && node.folder == .recovered { return .refused(.notPermitted) }
+            // The archive of its folder replaced it after the program's lookup.
+            if writes, PastedTree.holds(id), nodes.pasted.node(id) == nil { return .refused(.gone) }
             return .blocking { [self] in
                 try open(file, at: node, flags: flags, writes: writes, by: thread)
             }
@@ -120,15 +122,15 @@ final class FileOpener: Sendable {
         switch await callers.access(of: thread, opening) {
         case .full:
             // Some programs open files without reading.
-            source = undecided(item, FirstRead(limit: 0))
+            source = undecided(node, item, FirstRead(limit: 0))
         case .afterFirstRead(let limit):
-            source = undecided(item, FirstRead(limit: limit))
+            source = undecided(node, item, FirstRead(limit: limit))
         case .typeOnly:
             watchers.listed(opening.folder)
             guard let file = item.file, contents.condition(of: file.id).cached > 0 else {
                 return .failure(FileSystemError(EACCES, "This program only finds out the type."))
             }
-            source = undecided(item, FirstRead(limit: TypeDetection.fourPages, isDetection: true))
+            source = undecided(node, item, FirstRead(limit: TypeDetection.fourPages, isDetection: true))
         case .impatient:
             source = ItemSource(item, in: contents, deadline: min(deadline, Self.shortDeadline))
         case .beginning where !core.receivesWhatIsClaimed:
@@ -139,8 +141,10 @@ final class FileOpener: Sendable {
         return .success(handles.add(node, source))
     }
 
-    private func undecided(_ item: ChatItem, _ firstRead: FirstRead) -> UndecidedSource {
-        UndecidedSource(ItemSource(item, in: contents, deadline: deadline), firstRead) { [self] in
+    private func undecided(_ node: Node, _ item: ChatItem, _ firstRead: FirstRead) -> UndecidedSource {
+        let isOpen = handles.handle(on: node.id) != nil
+        let source = ItemSource(item, in: contents, deadline: deadline)
+        return UndecidedSource(source, firstRead, isOpen: isOpen) { [self] in
             if item.direction == .received { noteOpened(item) }
         }
     }

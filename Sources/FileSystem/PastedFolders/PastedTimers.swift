@@ -15,6 +15,9 @@ final class PastedTimers: Sendable {
         var whenOver: @Sendable (NodeID, Int) -> Void = { _, _ in }
     }
 
+    /// Their own, because an archive takes minutes.
+    private static let threads = ThreadPool(name: "archiving", threads: 2)
+
     private let quietTime: Duration
     private let longWait: Duration
     private let state = Lock(State())
@@ -58,7 +61,7 @@ final class PastedTimers: Sendable {
                 return state.whenOver
             }
             guard let body else { continue }
-            return await ThreadPool.shared.run { body(folder, waiting.attempt) }
+            return await Self.threads.run { body(folder, waiting.attempt) }
         }
     }
 }

@@ -76,7 +76,7 @@ extension WriterProcess {
         let program = program
         switch outcome {
         case .signalled(SIGPIPE), .unknown, nil: return nil
-        case .exited where program.kind == .ordinary: return nil
+        case .exited where program.kind.isUnknown: return nil
         case .signalled, .exited: return WriterEvidence(program: program, outcome: outcome)
         }
     }
@@ -98,6 +98,8 @@ final class WriterRegistry: Sendable {
     private let policy: WriterPolicy
     private let state = Lock(State())
 
+    /// Their own, because a command line may not be readable before another request of this mount is answered.
+    private static let threads = ThreadPool(name: "identifying", threads: 2)
     private static let maxEntries = 1024
     private static let maxFailed = 64
 
@@ -128,7 +130,7 @@ final class WriterRegistry: Sendable {
                 status.process, policy.program(caller), executable, sources: sources)
         else { return nil }
         if caller.needsArguments { identify(writer) }
-        if writer.program.kind == .ordinary { identifyParent(of: writer, status.parent) }
+        if writer.program.kind.isUnknown { identifyParent(of: writer, status.parent) }
         add(writer, status.process)
         if thread != status.process { add(writer, thread) }
         if !pipeline.dropLast().isEmpty, writer.program.mayExecute { identifyLater(writer) }
@@ -141,7 +143,7 @@ final class WriterRegistry: Sendable {
             for wait in [2, 5, 10, 20, 50, 100] {
                 try? await Task.sleep(for: .milliseconds(wait))
                 guard let self, let writer, writer.program.mayExecute else { return }
-                await ThreadPool.shared.run { self.identifyAgain(writer) }
+                await Self.threads.run { self.identifyAgain(writer) }
             }
         }
     }
@@ -181,10 +183,10 @@ final class WriterRegistry: Sendable {
         }
     }
 
-    /// Runs on the pool, because reading the command line from another process's memory may block.
+    /// Reads the command line from the process's memory, which may block.
     private func identify(_ writer: WriterProcess) {
         let process = writer.process
-        ThreadPool.shared.submit { [policy, weak writer] in
+        Self.threads.submit { [policy, weak writer] in
             guard let writer, writer.outcome == nil, let caller = Caller(of: process) else { return }
             writer.isKnown(as: policy.program(caller), by: caller.executable)
         }
@@ -194,7 +196,7 @@ final class WriterRegistry: Sendable {
     private func identifyParent(of writer: WriterProcess, _ parent: pid_t) {
         guard parent > 1 else { return }
         let process = writer.process
-        ThreadPool.shared.submit { [self, weak writer] in
+        Self.threads.submit { [self, weak writer] in
             guard let writer, let caller = Caller(of: parent) else { return }
             let program = policy.program(caller)
             guard program.kind == .resuming, let resuming = self.writer(of: parent) else { return }

@@ -7,8 +7,7 @@ import Posix
 /// tools. After the last close only the tag and the disk remain. An overwrite makes the copy useless, and the
 /// draft is copied at the end.
 ///
-/// Call `wrote`, `discard` and `restart` with the draft's mutex held, the others on any thread. Copies on
-/// `ThreadPool.shared`.
+/// Call `wrote`, `discard` and `restart` with the draft's mutex held, the others on any thread.
 final class EarlyCopy: Sendable {
     typealias Source = @Sendable () -> (file: SealedFile, size: UInt64)?
 
@@ -52,7 +51,7 @@ final class EarlyCopy: Sendable {
             state.isRunning = true
             return state.copy == nil
         }
-        if let isFirst { ThreadPool.shared.submit { self.catchUp(with: source, isFirst: isFirst) } }
+        if let isFirst { StagingFolder.threads.submit { self.catchUp(with: source, isFirst: isFirst) } }
     }
 
     /// Returns a usable copy, otherwise an empty one. The caller must finish or discard it.

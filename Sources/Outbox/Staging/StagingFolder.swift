@@ -6,6 +6,9 @@ import Posix
 /// The core's folder for files to be handed over, each in its own subfolder. It may be shared, so the
 /// subfolders of this outbox start with its mark. All calls block.
 final class StagingFolder: Sendable {
+    /// For two staging passes and four early copies. Their own, because a large file takes seconds.
+    static let threads = ThreadPool(name: "staging", threads: 6)
+
     let path: String
     private let directory: OpenFile
     private let mark: String

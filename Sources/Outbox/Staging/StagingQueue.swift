@@ -2,8 +2,7 @@ import Base
 import ChatCore
 import Posix
 
-/// Drafts whose quiet time is over. Checks and stages them in at most two concurrent passes on
-/// `ThreadPool.shared`.
+/// Drafts whose quiet time is over. Checks and stages them in at most two concurrent passes.
 final class StagingQueue: Sendable {
     private struct State {
         var waiting: [QuietDraft] = []
@@ -45,7 +44,7 @@ final class StagingQueue: Sendable {
             state.passes += 1
             return true
         }
-        if starts { ThreadPool.shared.submit { self.run() } }
+        if starts { StagingFolder.threads.submit { self.run() } }
     }
 
     func close() { state.withLock { $0.isClosed = true } }
