@@ -50,6 +50,23 @@ struct CallerTests {
         #expect(ProgramPattern("python3:\u{301}b")?.fits(script) == true)
     }
 
+    @Test("type detection keeps an open file's pages", arguments: [true, false])
+    func pagesOfOpenFile(isOpen: Bool) async throws {
+        let fixture = try await Fixture.make(
+            opener: Caller(executable: "/usr/bin/program"), traits: ProgramTraits()
+        ) {
+            _ = $0.received("a.bin", in: Fixture.bob, size: 1 << 20, status: Self.remote)
+        }
+        let (fs, id) = (fixture.fileSystem, try fixture.id("bob/a.bin"))
+        let reader = try await fs.open(id, flags: O_RDONLY).value()
+        _ = try await fixture.read(reader, at: 0, count: 100)
+        if !isOpen { fs.release(reader) }
+        let detection = try await fs.open(id, flags: O_RDONLY | TypeDetection.noAccessTime).value()
+        #expect(detection.keepsPages == isOpen)
+        fs.release(detection)
+        if isOpen { fs.release(reader) }
+    }
+
     @Test("local files are served and not counted")
     func here() async throws {
         let fixture = try await Self.fixture("/usr/bin/tumblerd", status: .rcvComplete)

@@ -11,10 +11,15 @@ final class UndecidedSource: OpenSource {
 
     private static let refusal = FileSystemError(EACCES, "This program only finds out the type.")
 
-    /// - Parameter begin: Called once, before the first read that may fetch. Must not wait.
-    init(_ source: ItemSource, _ firstRead: FirstRead, begin: @escaping @Sendable () -> Void) {
+    /// - Parameters:
+    ///   - isOpen: True if another handle is open. Its pages are kept: the kernel would wait for those that wait for a
+    ///     relay.
+    ///   - begin: Called once, before the first read that may fetch. Must not wait.
+    init(
+        _ source: ItemSource, _ firstRead: FirstRead, isOpen: Bool, begin: @escaping @Sendable () -> Void
+    ) {
         self.source = source
-        keepsPages = source.keepsPages && !firstRead.dependsOnLength
+        keepsPages = source.keepsPages && (isOpen || !firstRead.dependsOnLength)
         self.firstRead = Lock(firstRead)
         self.begin = begin
     }
