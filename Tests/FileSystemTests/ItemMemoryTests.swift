@@ -146,43 +146,62 @@ struct ItemMemoryTests {
         await fixture.end()
     }
 
-    @Test("the least recently used chat is evicted")
-    func limit() async throws {
-        let fixture = try await Fixture.make(
-            readDeadline: .seconds(60), itemsInMemory: 4, showsEverything: false
+    /// Three chats with four files each.
+    private func threeChats(itemsInMemory: Int, text: String = "") async throws -> Fixture {
+        try await Fixture.make(
+            readDeadline: .seconds(60), itemsInMemory: itemsInMemory, showsEverything: false
         ) { core in
-            for number in 0..<4 {
-                _ = core.received("\(number).bin", in: Fixture.bob, size: 10)
-                _ = core.received("\(number).bin", in: Fixture.silent, size: 10)
+            let third = ChatReference.group(3)
+            core.state.withLock {
+                $0.chats.append(
+                    Chat(reference: third, displayName: "third", updatedAt: Timestamp(seconds: 1)))
             }
-        }
-        let fs = fixture.fileSystem
-        let (bob, quiet) = (try fixture.id("bob"), try fixture.id("quiet"))
-        try await fs.prepare(bob).value()
-        let nodes = try tell(fixture)
-        try await fs.prepare(quiet).value()
-        try await wait(until: "there are few in memory") { await inMemory(fixture) == 4 }
-        #expect(fs.entries(quiet).count == 4 && fs.list(bob, after: nil, count: 10) == nil)
-        #expect(try await fs.attributes(nodes[3].id).value().id == nodes[3].id)
-        try await wait(until: "there are few in memory") { await inMemory(fixture) == 4 }
-        #expect(fs.list(quiet, after: nil, count: 10) == nil)
-        await fixture.end()
-    }
-
-    @Test func itemsWithLongTextsCountForSeveral() async throws {
-        let fixture = try await Fixture.make(
-            readDeadline: .seconds(60), itemsInMemory: 8, showsEverything: false
-        ) { core in
-            let content = MessageContent(kind: .file, text: String(repeating: "x", count: 60_000))
-            for number in 0..<4 {
-                for chat in [Fixture.bob, Fixture.silent] {
+            let content = MessageContent(kind: .file, text: text)
+            for chat in [Fixture.bob, Fixture.silent, third] {
+                for number in 0..<4 {
                     _ = core.received("\(number).bin", in: chat, size: 10, content: content)
                 }
             }
         }
-        try await fixture.fileSystem.prepare(fixture.id("bob")).value()
-        try await fixture.fileSystem.prepare(fixture.id("quiet")).value()
-        try await wait(until: "there are few in memory") { await inMemory(fixture) == 4 }
+    }
+
+    @Test("the least recently used chat is evicted")
+    func limit() async throws {
+        let fixture = try await threeChats(itemsInMemory: 4)
+        let fs = fixture.fileSystem
+        let (bob, quiet, third) = (try fixture.id("bob"), try fixture.id("quiet"), try fixture.id("third"))
+        try await fs.prepare(bob).value()
+        let nodes = try tell(fixture)
+        try await fs.prepare(quiet).value()
+        try await fs.prepare(third).value()
+        try await wait(until: "there are few in memory") { await inMemory(fixture) == 8 }
+        #expect(fs.entries(third).count == 4 && fs.list(bob, after: nil, count: 10) == nil)
+        #expect(try await fs.attributes(nodes[3].id).value().id == nodes[3].id)
+        try await wait(until: "there are few in memory") { await inMemory(fixture) == 8 }
+        #expect(fs.list(quiet, after: nil, count: 10) == nil)
+        await fixture.end()
+    }
+
+    @Test("two listings at once load each chat once")
+    func twoListings() async throws {
+        let fixture = try await threeChats(itemsInMemory: 4)
+        let (fs, loads) = (fixture.fileSystem, Lock(0))
+        fixture.core.state.withLock { $0.whenAsked = { _ in loads.withLock { $0 += 1 } } }
+        let chats = [try fixture.id("bob"), try fixture.id("quiet")]
+        for chat in chats { try await fs.prepare(chat).value() }
+        let first = loads.withLock { $0 }
+        for _ in 0..<4 { for chat in chats { try await fs.prepare(chat).value() } }
+        #expect(loads.withLock { $0 } == first)
+        await fixture.end()
+    }
+
+    @Test func itemsWithLongTextsCountForSeveral() async throws {
+        let fixture = try await threeChats(
+            itemsInMemory: 12, text: String(repeating: "x", count: 60_000))
+        for name in ["bob", "quiet", "third"] {
+            try await fixture.fileSystem.prepare(fixture.id(name)).value()
+        }
+        try await wait(until: "there are few in memory") { await inMemory(fixture) == 8 }
         await fixture.end()
     }
 }

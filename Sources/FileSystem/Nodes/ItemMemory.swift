@@ -6,7 +6,7 @@ import Posix
 /// recently used order when there are too many in memory. Evicted items are loaded again on demand, also by number, so
 /// eviction affects only latency. Folders with drafts or open files stay. Thread-safe.
 final class ItemMemory: Sendable {
-    /// Maximum number of items in memory beyond those of the folder used last: about 10 MiB.
+    /// Maximum number of items in memory beyond those of the two folders used last: about 10 MiB.
     static let usualLimit = 16_384
     /// Bytes of text per permitted item; most items need less.
     static let textBytesPerItem = 256

@@ -52,10 +52,11 @@ struct Residency {
 
     func isKnown(_ folder: NodeID) -> Bool { folders[folder].map { !$0.known.isEmpty } ?? false }
 
-    /// The folders in order of eviction, without the one used last: first those without kernel references, each group
-    /// by least recent use.
+    /// The folders in order of eviction: first those without kernel references, each group by least recent use. Without
+    /// the two used last, because two listings at the same time would load each other's folder again for every page.
     var candidates: [NodeID] {
-        folders.filter { $0.value.lastUse != uses }
+        let recent = folders.values.map(\.lastUse).filter { $0 > 0 }.sorted().suffix(2)
+        return folders.filter { !recent.contains($0.value.lastUse) }
             .sorted {
                 ($0.value.known.isEmpty ? 0 : 1, $0.value.lastUse) < (
                     $1.value.known.isEmpty ? 0 : 1, $1.value.lastUse
