@@ -335,6 +335,21 @@ import XFTP
         #expect(try held.readAll(limit: 1 << 20) == (atOnce ? [] : plain))
     }
 
+    @Test func emptiedPlainCopyIsNoEndOfFile() async throws {
+        var settings = HydrationSettings()
+        settings.cacheMode = .plain
+        let stage = try Stage(settings: settings)
+        let path = stage.folder.path("stored")
+        let arguments = try stage.encrypted(Pattern.bytes(0..<100_000, seed: 3), to: path)
+        let source = FileSourceLocation(path: path, arguments: arguments)
+        let file = stage.hydrator.open(stage.item(1, size: 100_000, status: .rcvComplete, source: source))
+        _ = try await file.bytes(0..<10)
+        try #require(file.wholePlainFile).truncate(to: 5)
+        #expect(file.immediate(0..<10) == .failed(.deleted))
+        file.close()
+        await stage.hydrator.shutDown()
+    }
+
     @Test func senderCancelsDuringRead() async throws {
         let stage = try Stage()
         let source = MemorySource(size: Self.size)

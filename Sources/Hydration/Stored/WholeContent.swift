@@ -89,7 +89,10 @@ final class WholeContent: Sendable {
         case .plain(let file, _):
             guard try file.read(into: buffer, at: offset) == buffer.count else { throw Self.wrongLength }
             return .filled(buffer.count)
-        case .copy(let copy): return .filled(try copy.file.read(into: buffer, at: offset))
+        case .copy(let copy):
+            // `erase` may have truncated it.
+            return try copy.file.read(into: buffer, at: offset) == buffer.count
+                ? .filled(buffer.count) : .failed(.deleted)
         }
     }
 
