@@ -86,6 +86,54 @@ struct PhoneReviewTests {
         await core.shutDown()
     }
 
+    private static func desk(with phone: ChatPhone) throws -> PhoneDesk {
+        phone.core.change { state in
+            for chat in Int64(7)...8 {
+                state.contacts[chat] = "contact \(chat)"
+                state.history.append(message(chat, chat, path: "old"))
+            }
+        }
+        return try PhoneDesk()
+    }
+
+    @Test func breakDuringComparisonLosesNoMessage() async throws {
+        let phone = try ChatPhone()
+        let desk = try Self.desk(with: phone)
+        let core = try await desk.connected(phone)
+        phone.leave()
+        phone.core.change { state in
+            for chat in Int64(7)...8 { state.history.append(Self.message(3000 + chat, chat, path: "new")) }
+        }
+        let asked = phone.core.count("/_get chat @8 ")
+        phone.breakAfter("/_get chat @8 ")
+        try phone.connect(to: try await desk.link())
+        try await wait(until: "it left again") {
+            phone.core.count("/_get chat @8 ") > asked && !core.isReachable
+        }
+        try phone.connect(to: try await desk.link())
+        try await wait(until: "both new ones are listed") { try await core.itemCount() == 4 }
+        await core.shutDown()
+    }
+
+    @Test func eventAtReconnectionHidesNoMessage() async throws {
+        let phone = try ChatPhone()
+        let desk = try Self.desk(with: phone)
+        let core = try await desk.connected(phone)
+        phone.leave()
+        phone.core.change { $0.history.append(Self.message(3007, 7, path: "new")) }
+        var watch = ChatPhone.Watch()
+        // The list of chats comes after the event.
+        watch.asked = { text in
+            if text.contains("/_get chats ") { usleep(300_000) }
+            return true
+        }
+        phone.watch(watch)
+        phone.core.tellNew(Self.message(3107, 7, path: "newest"))
+        try phone.connect(to: try await desk.link())
+        try await wait(until: "both are listed") { try await core.itemCount() == 4 }
+        await core.shutDown()
+    }
+
     @Test func everyChatHasItsFirstPageBeforeAnyIsRead() async throws {
         let (desk, phone) = (try PhoneDesk(), try ChatPhone())
         phone.core.change { state in

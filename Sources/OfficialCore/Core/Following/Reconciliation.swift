@@ -12,6 +12,8 @@ final class Reconciliation: Sendable {
     private struct State {
         /// A comparison is scheduled.
         var isPlanned = false
+        /// Messages may be unread in chats whose last message is known by an event.
+        var isBehind = true
         /// A whole comparison has ended since the current connection requested one.
         var hasCompared = false
         /// After that comparison, all readable history was read.
@@ -90,7 +92,7 @@ final class Reconciliation: Sendable {
 
     /// Requests a whole comparison as the next one. Returns at once.
     func requestWhole() {
-        state.withLock { $0.hasCompared = false }
+        state.withLock { ($0.hasCompared, $0.isBehind) = (false, true) }
         request.yield(.whole)
     }
 
@@ -149,6 +151,7 @@ final class Reconciliation: Sendable {
                 log.information("chats not compared, retrying: error=\(error.sentence)")
             }
             comparison.noteFailure()
+            state.withLock { $0.isBehind = true }
             plan()
         }
     }
@@ -162,12 +165,21 @@ final class Reconciliation: Sendable {
     }
 
     /// Takes the chats with the newest messages, which are shown before the others are requested.
-    func takeFirstChats() async throws(ChatError) { try await takeChats(count: Self.firstChats) }
+    func takeFirstChats() async throws(ChatError) {
+        try await takeChats(count: Self.firstChats, isBehind: true)
+    }
 
-    /// Compares all chats and reads the newest page of those with a newer message.
-    func takeChats() async throws(ChatError) { try await takeChats(count: Self.maxChats) }
+    /// Compares all chats and reads the new messages of those with a newer one.
+    func takeChats() async throws(ChatError) {
+        // A request from now on holds for the next comparison.
+        let isBehind = state.withLock { state in
+            defer { state.isBehind = false }
+            return state.isBehind
+        }
+        try await takeChats(count: Self.maxChats, isBehind: isBehind)
+    }
 
-    private func takeChats(count: Int) async throws(ChatError) {
+    private func takeChats(count: Int, isBehind: Bool) async throws(ChatError) {
         let command = APICommand.chats(user: profile, count: count)
         let began = ContinuousClock.now
         guard case .chats(let infos) = try await ask(command) else {
@@ -175,26 +187,34 @@ final class Reconciliation: Sendable {
         }
         let changed = try await blocking.run { [index, recent] in
             try index.commit { change in
-                try Self.note(infos, isWhole: count == Self.maxChats && infos.count < count, change) {
-                    recent.contains($0, since: began)
-                }
+                try Self.note(
+                    infos, isWhole: count == Self.maxChats && infos.count < count, isBehind: isBehind, change
+                ) { recent.contains($0, since: began) }
             }
         }
-        for chat in changed { try await catchUp(chat) }
+        for (info, compared) in changed { try await catchUp(info, from: compared) }
     }
 
-    /// Writes the list of chats and returns those with a newer message, newest first.
+    /// Writes the list of chats and returns those with a newer message, newest first, each with the time of
+    /// the newest read one. They stay changed until `catchUp` has read them.
     /// - Parameters:
     ///   - isWhole: True if the list contains all chats.
+    ///   - isBehind: True if events do not show which messages were read.
     ///   - isOutdated: Returns true if the list may be older than the known state of a chat.
     private static func note(
-        _ infos: [APIChatInfo], isWhole: Bool, _ change: IndexChange, _ isOutdated: (ChatReference) -> Bool
-    ) throws -> [APIChatReference] {
+        _ infos: [APIChatInfo], isWhole: Bool, isBehind: Bool, _ change: IndexChange,
+        _ isOutdated: (ChatReference) -> Bool
+    ) throws -> [(info: APIChatInfo, compared: Timestamp)] {
         let known = try change.tables.chats.updates()
-        var changed: [APIChatReference] = []
-        for info in infos.sorted(by: { $0.updatedAt > $1.updatedAt }) where !isOutdated(info.reference.chat) {
-            let updated = known[info.reference.description]
-            if let updated, updated < info.updatedAt { changed.append(info.reference) }
+        var changed: [(info: APIChatInfo, compared: Timestamp)] = []
+        for info in infos.sorted(by: { $0.updatedAt > $1.updatedAt }) {
+            let before = known[info.reference.description]
+            if let before, (isBehind ? before.compared : before.updated) < info.updatedAt {
+                changed.append((info, before.compared))
+            } else if before != nil {
+                try change.tables.chats.noteCompared(info.reference.chat, to: info.updatedAt)
+            }
+            guard !isOutdated(info.reference.chat) else { continue }
             try change.take(info)
             try change.tables.chats.noteListed(info.reference.chat)
         }
@@ -209,12 +229,23 @@ final class Reconciliation: Sendable {
         return changed
     }
 
-    /// Reads pages from the newest message back to a known one.
-    private func catchUp(_ chat: APIChatReference) async throws(ChatError) {
+    /// Reads pages from the newest message back to known ones that are not newer than `compared`. Leaves a
+    /// chat to its walk if the core refuses a page.
+    private func catchUp(_ info: APIChatInfo, from compared: Timestamp) async throws(ChatError) {
+        let chat = info.reference
         var page = APIPage.last(settings.pageSize)
-        for _ in 0..<Self.maxPages {
+        pages: for _ in 0..<Self.maxPages {
             let began = ContinuousClock.now
-            guard case .chatPage(let answer) = try await ask(.chatPage(chat, page)) else { return }
+            let answer: APIChatPage
+            do throws(OfficialCoreError) {
+                guard case .chatPage(let told) = try await connection.askInBackground(.chatPage(chat, page))
+                else { break pages }
+                answer = told
+            } catch {
+                guard error.refusal != nil else { throw error.chatError }
+                log.information("chat not compared, reading it again: error=\(error.sentence)")
+                break pages
+            }
             let isMissing = try await blocking.run { [index, recent] in
                 try index.commit { change in
                     // The chat was deleted during the request.
@@ -228,10 +259,20 @@ final class Reconciliation: Sendable {
                     return isNew
                 }
             }
-            guard isMissing, let oldest = answer.items.first?.id else { return }
+            let isNew = answer.items.first.map { max($0.time, $0.createdAt) > compared } ?? false
+            guard isMissing || isNew, let oldest = answer.items.first?.id else {
+                return try await noteCompared(info)
+            }
             page = .before(oldest, count: settings.pageSize)
         }
-        try await comparison.walkAgain([chat.description])
+        try await comparison.walkAgain([chat.chat.description])
+        try await noteCompared(info)
+    }
+
+    private func noteCompared(_ info: APIChatInfo) async throws(ChatError) {
+        try await blocking.run { [index] in
+            try index.write { try $0.chats.noteCompared(info.reference.chat, to: info.updatedAt) }
+        }
     }
 
     /// Reads items with running transfers, because their last events may have gone to another client.

@@ -33,26 +33,34 @@ struct ChatTable {
             sendingRefused: row.textOrNil("refused"), isNamedByUser: row.bool("named"))
     }
 
+    /// Writes a chat. A new one counts as compared, because its walk reads all its messages.
     func put(_ chat: Chat, isGone: Bool) throws {
         try connection.execute(
             """
-            INSERT INTO chat (chat, name, named, updated, refused, gone) VALUES (?, ?, ?, ?, ?, ?)
+            INSERT INTO chat (chat, name, named, updated, refused, gone, compared)
+            VALUES (?, ?, ?, ?, ?, ?, ?)
             ON CONFLICT (chat) DO UPDATE SET name = excluded.name, named = excluded.named,
                 updated = max(updated, excluded.updated), refused = excluded.refused, gone = excluded.gone
             """, chat.reference.description, chat.displayName, chat.isNamedByUser, chat.updatedAt,
-            chat.sendingRefused, isGone)
+            chat.sendingRefused, isGone, chat.updatedAt)
     }
 
     func remove(_ chat: ChatReference) throws {
         try connection.execute("DELETE FROM chat WHERE chat = ?", chat.description)
     }
 
-    /// Returns the time of each chat's last message.
-    func updates() throws -> [String: Timestamp] {
-        let rows = try connection.query("SELECT chat, updated FROM chat") { row in
-            (row.text("chat"), row.timestamp("updated"))
+    /// Returns the time of each chat's last message, and the time up to which all its messages were read.
+    func updates() throws -> [String: (updated: Timestamp, compared: Timestamp)] {
+        let rows = try connection.query("SELECT chat, updated, compared FROM chat") { row in
+            (row.text("chat"), (updated: row.timestamp("updated"), compared: row.timestamp("compared")))
         }
         return Dictionary(rows, uniquingKeysWith: { first, _ in first })
+    }
+
+    /// Records that all messages of the chat up to `time` were read.
+    func noteCompared(_ chat: ChatReference, to time: Timestamp) throws {
+        try connection.execute(
+            "UPDATE chat SET compared = ? WHERE chat = ? AND compared != ?", time, chat.description, time)
     }
 
     /// Records that the core lists the chat. If it stops listing the chat, the chat is deleted.

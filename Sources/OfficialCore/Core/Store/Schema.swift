@@ -98,6 +98,13 @@ enum Schema {
             CREATE TABLE review (only INTEGER PRIMARY KEY CHECK (only = 1), time INTEGER NOT NULL) STRICT;
             CREATE INDEX elsewhere_item ON item (id) WHERE \(isElsewhere);
             """),
+        // Time up to which all messages of a chat were read.
+        Migration(
+            "compared",
+            """
+            ALTER TABLE chat ADD COLUMN compared INTEGER NOT NULL DEFAULT 0;
+            UPDATE chat SET compared = updated;
+            """),
     ]
 
     /// Condition for received items without their file, which relays will delete.
