@@ -156,6 +156,40 @@ struct PlainFolderTests {
         #expect(try folder.read("clear/Zoe/a.txt") == [1] && folder.read("clear/Zoe/a (2).txt") == [2])
     }
 
+    @Test("another message of the same number has its own file")
+    func sameNumber() throws {
+        let first = try item(1, [1, 2])
+        do {
+            let place = try open()
+            #expect(try put(first, place) == .written)
+            try place.save()
+        }
+        let second = try item(1, [3, 4, 5])
+        var third = second
+        third.direction = .sent
+        do {
+            let place = try open()
+            #expect(try put(second, place) == .written && put(third, place) == .written)
+            try place.save()
+        }
+        #expect(try folder.read("clear/Zoe/a.txt") == [1, 2])
+        #expect(try folder.read("clear/Zoe/a (2).txt") == [3, 4, 5])
+        let place = try open()
+        for item in [first, second, third] { #expect(try put(item, place) == .unchanged) }
+        #expect(try folder.names(in: "clear/Zoe").count == 3)
+    }
+
+    @Test("a stored file of another size than its message is refused")
+    func otherSize() throws {
+        var item = try item(1, [1, 2])
+        item.file?.size = 3
+        guard case .failed = try put(item, open()) else {
+            Issue.record("it was accepted")
+            return
+        }
+        #expect(try folder.names(in: "clear/Zoe").isEmpty)
+    }
+
     @Test("other files keep their names")
     func taken() throws {
         let place = try open()

@@ -26,8 +26,11 @@ public final class PlainFolder {
     private let lock: OpenFile
     private var manifest: PlainManifest
     private let journal: PlainJournal
-    private var known: [Int64: Int] = [:]
-    private var paths: Set<String> = []
+    /// Places in the manifest by message number. Several messages have the same one if a phone's database
+    /// was created again.
+    private var known: [Int64: [Int]] = [:]
+    /// Places in the manifest.
+    private var paths: [String: Int] = [:]
     private var unsaved = 0
 
     private static let lockName = ".lock"
@@ -59,15 +62,15 @@ public final class PlainFolder {
             manifest.profile = profile.displayName
         }
         for (index, entry) in manifest.files.enumerated() {
-            known[entry.item] = index
-            paths.insert(entry.path)
+            known[entry.item, default: []].append(index)
+            paths[entry.path] = index
         }
         let unlisted = try journal.entries()
         for entry in unlisted { add(entry) }
         if !unlisted.isEmpty { try save() }
     }
 
-    /// Writes a file unless it exists.
+    /// Writes a file unless it exists. Another message of the same number keeps its file.
     /// - Parameters:
     ///   - chat: The chat's folder name and title.
     ///   - name: The preferred name. A number is appended if it exists.
@@ -77,31 +80,29 @@ public final class PlainFolder {
         _ item: ChatItem, chat: (folder: String, title: String), name: String, progress: (UInt64) -> Void
     ) throws(ArchiveError) -> Outcome {
         guard let file = item.file else { return .unchanged }
-        var isGone = false
-        if let index = known[item.id.rawValue] {
-            switch look(manifest.files[index]) {
-            case .unchanged: return .unchanged
-            case .changed: return .changed
-            default: isGone = true
-            }
+        let known = known[item.id.rawValue, default: []].lazy.map { self.manifest.files[$0] }
+            .last { $0.isOf(item, file) }
+        if let known {
+            let outcome = look(known)
+            if outcome != .notHere { return outcome }
         }
         guard let source = file.source, let arguments = source.arguments else { return .notHere }
-        let known = self.known[item.id.rawValue].map { manifest.files[$0].path }
-        let path = known ?? freePath(chat.folder, name)
+        let path = known?.path ?? freePath(chat.folder, name)
         do {
             let place = try PrivateFolder.folder(path.parentPath, in: folder.directory)
             var entry = PlainManifest.Entry(
                 item: item.id.rawValue, path: path, chat: chat.title, name: file.name, sender: item.sender,
-                direction: item.direction == .sent ? "sent" : "received", time: item.time.seconds,
+                direction: PlainManifest.Entry.direction(of: item), time: item.time.seconds,
                 size: file.size, sha256: "")
             try Self.decrypt(
-                source.path, arguments, to: path.lastPathName ?? "", in: place, time: item.time, progress
+                source.path, arguments, size: file.size, to: path.lastPathName ?? "", in: place,
+                time: item.time, progress
             ) { (digest) throws(SystemError) in
                 entry.sha256 = Hexadecimal.encode(digest)
                 try journal.append(entry)
             }
             try note(entry)
-            return isGone ? .writtenAgain : .written
+            return known == nil ? .written : .writtenAgain
         } catch {
             if let full = Self.fullDisk(error) { throw ArchiveError(full) }
             return .failed(sentence(of: error))
@@ -129,13 +130,13 @@ public final class PlainFolder {
     }
 
     private func add(_ entry: PlainManifest.Entry) {
-        if let index = known[entry.item] {
+        if let index = paths[entry.path] {
             manifest.files[index] = entry
         } else {
-            known[entry.item] = manifest.files.count
+            known[entry.item, default: []].append(manifest.files.count)
+            paths[entry.path] = manifest.files.count
             manifest.files.append(entry)
         }
-        paths.insert(entry.path)
     }
 
     private func look(_ entry: PlainManifest.Entry) -> Outcome {
@@ -153,7 +154,7 @@ public final class PlainFolder {
     private func freePath(_ chat: String, _ name: String) -> String {
         var path = "\(chat)/\(name)"
         var number = 1
-        while paths.contains(path)
+        while paths[path] != nil
             || faccessat(folder.directory.descriptor, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0
         {
             number += 1
@@ -163,14 +164,19 @@ public final class PlainFolder {
     }
 
     /// Decrypts a file and names it after its tag was verified.
-    /// - Parameter verified: Receives the SHA-256 of the content before the file gets its name.
+    /// - Parameters:
+    ///   - size: Bytes of plaintext, from the message. A file of another size is refused.
+    ///   - verified: Receives the SHA-256 of the content before the file gets its name.
     private static func decrypt(
-        _ source: String, _ arguments: FileArguments, to name: String, in folder: OpenFile, time: Timestamp,
-        _ progress: (UInt64) -> Void, verified: ([UInt8]) throws(SystemError) -> Void
+        _ source: String, _ arguments: FileArguments, size: UInt64, to name: String, in folder: OpenFile,
+        time: Timestamp, _ progress: (UInt64) -> Void, verified: ([UInt8]) throws(SystemError) -> Void
     ) throws {
         let unfinished = ".new"
         let reader = try CryptoFileReader(
             file: OpenFile(source, flags: O_RDONLY | O_NOFOLLOW), arguments: arguments)
+        guard reader.size == size else {
+            throw ArchiveError(.malformed, "The size of the stored file differs from its message.")
+        }
         let file = try OpenFile(unfinished, flags: O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, in: folder)
         do {
             var digest = SHA256()

@@ -23,6 +23,16 @@ struct PlainManifest: Codable, Hashable, Sendable {
         /// Hexadecimal.
         var sha256: String
 
+        static func direction(of item: ChatItem) -> String {
+            item.direction == .sent ? "sent" : "received"
+        }
+
+        /// Whether it is of this message. Its number alone may be that of another database's message.
+        func isOf(_ message: ChatItem, _ file: ChatFile) -> Bool {
+            item == message.id.rawValue && size == file.size && time == message.time.seconds
+                && direction == Self.direction(of: message) && name.hasSameBytes(as: file.name)
+        }
+
         /// Whether the path consists of a folder and a name.
         var isOurs: Bool {
             let names = path.pathNames
