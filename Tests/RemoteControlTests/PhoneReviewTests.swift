@@ -134,6 +134,25 @@ struct PhoneReviewTests {
         await core.shutDown()
     }
 
+    @Test func refusedChatStopsNoOther() async throws {
+        let phone = try ChatPhone()
+        let desk = try Self.desk(with: phone)
+        phone.core.change { $0.history.append(Self.message(2008, 8, isNew: true)) }
+        let core = try await desk.connected(phone)
+        phone.leave()
+        phone.core.change { state in
+            for chat in Int64(7)...8 { state.history.append(Self.message(3000 + chat, chat, path: "new")) }
+            state.refusals["/_get chat @8"] = #"{"type":"errorStore","storeError":{"type":"groupNotFound"}}"#
+        }
+        try phone.connect(to: try await desk.link())
+        try await wait(until: "that of the other chat is listed") {
+            try await core.items(of: .direct(7), before: nil, count: 1).first?.id == ItemID(3007)
+        }
+        try await wait(until: "all that can be read is read") { try await core.hasReadHistory() }
+        #expect(phone.core.count("/_get chats") <= 5, "the list is not asked for again and again")
+        await core.shutDown()
+    }
+
     @Test func everyChatHasItsFirstPageBeforeAnyIsRead() async throws {
         let (desk, phone) = (try PhoneDesk(), try ChatPhone())
         phone.core.change { state in

@@ -180,7 +180,7 @@ public final class OfficialCore: ChatCore {
         }
         let comparing = Task { [reconciliation] in await reconciliation.run() }
         let reading = Task { [historyReader, history, reconciliation] in
-            await historyReader.run(history.stream) { reconciliation.noteHistoryRead() }
+            await historyReader.run(history.stream) { reconciliation.noteHistoryRead(hasRead: $0) }
         }
         tasks.withLock { $0 = [listening, comparing, reading] }
         reconciliation.requestWhole()

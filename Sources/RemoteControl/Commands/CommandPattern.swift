@@ -9,6 +9,8 @@ enum CommandArgument {
     case numbers
     /// A number after one of these signs: `@` a contact, `#` a group, `*` the user's notes.
     case chat(of: String)
+    /// The same, or a group's conversation with a member: `#4(_support)`, `#4(_support:17)`.
+    case part(of: String)
     /// One of these words.
     case word([String])
     /// The same, optional.
@@ -39,13 +41,27 @@ enum CommandArgument {
         case .number: return Self.isNumber(word)
         case .numbers:
             return word.split(separator: ",", omittingEmptySubsequences: false).allSatisfy(Self.isNumber)
-        case .chat(let signs):
-            guard let sign = word.first, signs.contains(sign) else { return false }
-            return Self.isNumber(word.dropFirst())
+        case .chat(let signs): return Self.isChat(word, of: signs)
+        case .part(let signs):
+            guard word.first == "#", let end = word.firstIndex(of: "(") else {
+                return Self.isChat(word, of: signs)
+            }
+            return Self.isChat(word[..<end], of: signs) && Self.isScope(word[end...])
         case .word(let choices): return choices.contains(String(word))
         case .value(let name): return word.hasPrefix(name) && Self.isNumber(word.dropFirst(name.count))
         case .optional, .messages: return false
         }
+    }
+
+    private static func isChat(_ word: Substring, of signs: String) -> Bool {
+        guard let sign = word.first, signs.contains(sign) else { return false }
+        return isNumber(word.dropFirst())
+    }
+
+    private static func isScope(_ text: Substring) -> Bool {
+        let beginning = "(_support:"
+        guard text.hasPrefix(beginning), text.last == ")" else { return text == "(_support)" }
+        return isNumber(text.dropFirst(beginning.count).dropLast())
     }
 
     private static func isNumber(_ text: Substring) -> Bool {

@@ -30,7 +30,7 @@ public struct PhoneCommand: Hashable, Sendable {
         }
     }
 
-    private static let chats = CommandArgument.chat(of: "@#*")
+    private static let chats = CommandArgument.part(of: "@#*")
     private static let choices: [CommandArgument] = [
         .optional(["approved_relays=on"]), .optional(["encrypt=on", "encrypt=off"]),
     ]

@@ -23,15 +23,19 @@ final class HistoryReader: Sendable {
     }
 
     /// Reads after each signal until no page is left. Ends with its task or the stream.
-    /// - Parameter finished: Called after pages were read and no readable one is left. Must return at once.
-    func run(_ signals: AsyncStream<Void>, finished: () -> Void) async {
+    /// - Parameter finished: Called when no readable page is left, with true if pages were read. Must return
+    ///   at once.
+    func run(_ signals: AsyncStream<Void>, finished: (_ hasRead: Bool) -> Void) async {
         var refused: Set<APIChatReference> = []
         var failures = 0
         for await _ in signals {
             var hasRead = false
             while !Task.isCancelled, connection.isConnected {
                 do throws(ChatError) {
-                    guard let walk = try await nextWalk(except: refused) else { break }
+                    guard let walk = try await nextWalk(except: refused) else {
+                        finished(hasRead)
+                        break
+                    }
                     await connection.letOthersGoFirst()
                     switch try await attempt(walk) {
                     case .done: (failures, hasRead) = (0, true)
@@ -46,7 +50,6 @@ final class HistoryReader: Sendable {
                     try? await Task.sleep(for: delay)
                 }
             }
-            if hasRead { finished() }
         }
     }
 

@@ -23,7 +23,7 @@ final class HistoryReview: Sendable {
         (self.connection, self.index, self.recent, self.clock) = (connection, index, recent, clock)
     }
 
-    /// Asks for the present states, newest first.
+    /// Asks for the present states, newest first. Skips items that the core refuses.
     /// - Throws: `.file(.unreachable)`, `.storage`.
     func run() async throws(ChatError) {
         let since = clock.now().advanced(by: .zero - FilePolicy.relayRetention - Self.grace)
@@ -39,7 +39,13 @@ final class HistoryReview: Sendable {
 
     private func look(at id: ItemID, in reference: APIChatReference) async throws(ChatError) {
         let began = ContinuousClock.now
-        let item = try await connection.knownItem(id, in: reference)
+        let item: APIItem?
+        do throws(OfficialCoreError) {
+            item = try await connection.item(id, in: reference)
+        } catch {
+            guard error.refusal != nil else { throw error.chatError }
+            return log.information("message not compared: error=\(error.sentence)")
+        }
         try await blocking.run { [index, recent] in
             try index.commit { change in
                 if recent.contains(id, since: began) { return }

@@ -97,9 +97,10 @@ final class Reconciliation: Sendable {
     }
 
     /// Records that all readable history was read. Returns at once.
-    func noteHistoryRead() {
+    /// - Parameter hasRead: True if some of it was read just before.
+    func noteHistoryRead(hasRead: Bool) {
         state.withLock { $0.hasReadAll = true }
-        if comparison.hasLeftOut { request.yield(.leftOut) }
+        if hasRead, comparison.hasLeftOut { request.yield(.leftOut) }
     }
 
     func end() {
