@@ -76,6 +76,16 @@ struct PhoneSaveTests {
         #expect(try place.saved() == ["there.bin"])
     }
 
+    @Test func folderOfTheDesktopAppIsNotUsed() async throws {
+        let place = try Place()
+        place.add(1, "there.bin", isThere: true)
+        _ = try place.folder.makeFolder(".simplex")
+        _ = try place.folder.makeFolder(".simplex/simplex_v1_files")
+        #expect(try await place.save().ending == .code(0))
+        #expect(try place.folder.names(in: ".simplex/simplex_v1_files").isEmpty)
+        #expect(try place.saved() == ["there.bin"])
+    }
+
     @Test func nextRunContinuesAfterThePhoneLeft() async throws {
         let place = try Place()
         for number in 1...5 { place.add(Int64(number), "\(number).bin", isThere: true) }

@@ -125,8 +125,10 @@ struct OfficialCoreChoice: Sendable {
             ownership: ownership, filesFolder: files, temporaryFolder: incoming, folder: own)
     }
 
-    /// Returns the desktop app's directory beside the database (`simplex_v1_files`), else our own.
+    /// Returns the desktop app's directory beside the database (`simplex_v1_files`), else our own. A phone has
+    /// no database here.
     private func defaultFilesFolder(_ own: String) -> String {
+        guard !isPhone else { return own + "/files" }
         let desktop = databasePrefix + "_files"
         return access(desktop, W_OK) == 0 ? desktop : own + "/files"
     }
