@@ -40,7 +40,9 @@ public struct ScriptedMessage: Sendable {
         self.init(id: id, chat: "@\(contact)", name: name, size: size)
     }
 
-    public var fileID: Int64 { id + Self.firstFile }
+    public var fileID: Int64 { reusedFile ?? id + Self.firstFile }
+    /// The number of a deleted file, which the core gives to a later one.
+    public var reusedFile: Int64?
 
     /// `type` of the file's status.
     var statusType: String { status.firstMatch(of: /"type":"([^"]*)"/).map { String($0.1) } ?? "" }

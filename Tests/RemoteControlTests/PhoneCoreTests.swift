@@ -135,6 +135,28 @@ struct PhoneCoreTests {
         await core.shutDown()
     }
 
+    @Test func reusedFileNumberIsAnotherFile() async throws {
+        let (desk, phone) = (try PhoneDesk(), try ChatPhone())
+        phone.put([1], as: "old")
+        phone.put([2], as: "new")
+        phone.core.change { $0.history.append(Self.message(1, "old", 1, path: "old")) }
+        let core = try await connected(desk, phone)
+        #expect(try PhoneDesk.content(try await core.location(of: FileID(1001))) == [1])
+        phone.leave()
+        phone.core.change { state in
+            state.history.remove(1)
+            var later = Self.message(2, "new", 1, path: "new")
+            later.reusedFile = 1001
+            state.history.append(later)
+        }
+        try phone.connect(to: try await desk.link())
+        try await wait(until: "the later one is listed") {
+            try await core.items(of: .direct(1), before: nil, count: 2).map(\.id) == [ItemID(2)]
+        }
+        #expect(try PhoneDesk.content(try await core.location(of: FileID(1001))) == [2])
+        await core.shutDown()
+    }
+
     @Test func breakInTheAnswerToSendIsNoSecondMessage() async throws {
         let (desk, phone) = (try PhoneDesk(), try ChatPhone())
         let core = try await connected(desk, phone)

@@ -70,6 +70,11 @@ final class IndexChange {
             if before != nil { try remove([item.id], item.deletion?.reason ?? .deleted) }
             return nil
         }
+        // The core gives the number of a deleted file to a later one, but never that of a message.
+        if let other = try tables.items.item(of: told.id), other.id != item.id {
+            guard other.id < item.id else { return nil }
+            try remove([other.id], .deleted)
+        }
         var file = told
         // The path is valid on the other machine only.
         if isRemote { file.source = try tables.keptCopies.source(of: file.id) ?? ItemTable.Place.elsewhere }
