@@ -39,7 +39,7 @@ final class PhoneDesk: Sendable {
     /// Opens the core, which waits for a phone that was never connected.
     func open(
         receiveLimit: UInt64 = 1 << 20, away: Duration = .milliseconds(100),
-        limits: ReversedServer.Limits = ReversedServer.Limits()
+        limits: ReversedServer.Limits = ReversedServer.Limits(), connectTimeout: Duration? = nil
     ) throws -> Task<OfficialCore, any Error> {
         let store = try store()
         let files = core + "/files"
@@ -48,6 +48,7 @@ final class PhoneDesk: Sendable {
             ownership: .attached, filesFolder: files, temporaryFolder: files, folder: core)
         settings.key = key
         settings.marksRead = false
+        if let connectTimeout { settings.connectTimeout = connectTimeout }
         settings.searchesForLostSend = [.zero, .milliseconds(20)]
         settings.lostConnectionTimeout = .milliseconds(100)
         var phone = OfficialCoreSettings.Phone(profile: try store.description().profile)

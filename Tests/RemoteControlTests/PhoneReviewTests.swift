@@ -153,6 +153,29 @@ struct PhoneReviewTests {
         await core.shutDown()
     }
 
+    @Test func slowPhoneIsAskedAgainForItsProfile() async throws {
+        let phone = try ChatPhone()
+        let desk = try Self.desk(with: phone)
+        await (try await desk.connected(phone)).shutDown()
+        let isFirst = Lock(true)
+        var watch = ChatPhone.Watch()
+        watch.asked = { text in
+            let isSlow =
+                text.contains("/user")
+                && isFirst.withLock { isFirst in
+                    defer { isFirst = false }
+                    return isFirst
+                }
+            if isSlow { usleep(1_500_000) }
+            return true
+        }
+        phone.watch(watch)
+        let core = try await desk.open(connectTimeout: .milliseconds(300)).value
+        try phone.connect(to: try await desk.link())
+        try await wait(until: "it is connected") { core.isReachable }
+        await core.shutDown()
+    }
+
     @Test func everyChatHasItsFirstPageBeforeAnyIsRead() async throws {
         let (desk, phone) = (try PhoneDesk(), try ChatPhone())
         phone.core.change { state in

@@ -263,7 +263,7 @@ public final class OfficialCore: ChatCore {
     /// connected.
     private func isFormerCore() async -> Bool {
         var told: String?
-        while true {
+        while !Task.isCancelled {
             do throws(OfficialCoreError) {
                 try await connection.verify()
                 return true
@@ -276,8 +276,11 @@ public final class OfficialCore: ChatCore {
                 }
                 if error.code == .otherDatabase { return false }
                 told = error.sentence
+                // A core may refuse at once.
+                try? await Task.sleep(for: .milliseconds(500))
             }
         }
+        return false
     }
 
     private func take(_ event: APIEvent) async {

@@ -47,14 +47,27 @@ final class CoreIdentity: Sendable {
     private func checkProfile(
         _ lane: TransportLane, _ connection: UInt64
     ) async throws(OfficialCoreError) {
-        let answer = try await transport.request(
-            .user, lane: lane, timeout: timeout, connection: connection)
-        guard case .activeUser(let active) = answer, active.id == user else {
-            throw OfficialCoreError(
-                .otherDatabase,
-                "A different profile is active on the phone: switch to the profile shown here in SimpleX and "
-                    + "connect again.")
+        let answer: APIResponse
+        do throws(OfficialCoreError) {
+            answer = try await transport.request(.user, lane: lane, timeout: timeout, connection: connection)
+        } catch {
+            throw error.refusal?.has("noActiveUser") == true ? Self.anotherOnPhone : Self.whenBusy(error)
         }
+        guard case .activeUser(let active) = answer, active.id == user else { throw Self.anotherOnPhone }
+    }
+
+    private static let anotherOnPhone = OfficialCoreError(
+        .otherDatabase,
+        "A different profile is active on the phone: switch to the profile shown here in SimpleX and "
+            + "connect again.")
+
+    /// Returns `.unidentified` for a connected phone that does not answer in time or refuses to.
+    private static func whenBusy(_ error: OfficialCoreError) -> OfficialCoreError {
+        // A command was not sent because the phone did not answer an earlier one in time (`PhoneLane`).
+        let isUnsent = (error.cause as? OfficialCoreError)?.code == .timeout
+        guard error.code == .timeout || isUnsent || error.refusal != nil else { return error }
+        return OfficialCoreError(
+            .unidentified, "The phone did not name its profile in time; ChatFS asks again.", cause: error)
     }
 
     /// Returns nil if the core does not support queries.
