@@ -68,6 +68,7 @@ final class ChatPhone: Sendable {
     func breakAfter(_ word: String) { state.withLock { $0.breaks = word } }
 
     func put(_ bytes: [UInt8], as name: String) { state.withLock { $0.files[name] = bytes } }
+    func remove(_ name: String) { state.withLock { $0.files[name] = nil } }
     var files: [String: [UInt8]] { state.withLock { $0.files } }
     /// Requests for files so far.
     func count(of type: String) -> Int { state.withLock { $0.requests.count { $0 == type } } }

@@ -135,6 +135,23 @@ struct PhoneCoreTests {
         await core.shutDown()
     }
 
+    @Test func freedNameIsSentAgain() async throws {
+        let (desk, phone) = (try PhoneDesk(), try ChatPhone())
+        let core = try await connected(desk, phone)
+        let first = try desk.compose("report.pdf", [1], id: "one", for: core)
+        let item = try await core.send(first, to: .direct(1))
+        // Deleted on the phone with its file.
+        phone.core.change { state in
+            state.history.append(Self.message(100, "later", 1))
+            state.history.remove(item.id.rawValue)
+        }
+        phone.remove("report.pdf")
+        let second = try desk.compose("report.pdf", [2], id: "two", for: core)
+        _ = try await core.send(second, to: .direct(1))
+        #expect(Set(phone.files.keys) == ["report.pdf"] && phone.core.count("/_send") == 2)
+        await core.shutDown()
+    }
+
     @Test func reusedFileNumberIsAnotherFile() async throws {
         let (desk, phone) = (try PhoneDesk(), try ChatPhone())
         phone.put([1], as: "old")

@@ -26,10 +26,13 @@ struct SendTable {
     }
 
     /// Records the start of an attempt. The core numbers items of all chats in one sequence, so its message
-    /// is newer than all known items. A repetition keeps the first attempt's values.
+    /// is newer than all known items. A repetition keeps the first attempt's values. A phone may give the
+    /// name of a deleted file again, so the send that had it before is forgotten if it is over.
     func begin(
         _ message: String, size: UInt64, in chat: ChatReference, folder: String, run: String
     ) throws {
+        try connection.execute(
+            "DELETE FROM send WHERE folder = ? AND message != ? AND item IS NOT NULL", folder, message)
         try connection.execute(
             """
             INSERT INTO send (message, chat, folder, run, size, newest)
