@@ -86,6 +86,17 @@ struct PhoneSaveTests {
         #expect(try place.saved() == ["there.bin"])
     }
 
+    @Test func chatNamedLikeTheManifestIsSaved() async throws {
+        let place = try Place()
+        place.phone.core.change { $0.contacts[1] = "manifest.json" }
+        place.add(1, "there.bin", isThere: true)
+        for _ in 1...2 {
+            let (ending, errors) = try await place.save()
+            #expect(ending == .code(0), "\(errors)")
+        }
+        #expect(try place.folder.names(in: "Backup/manifest (2).json") == ["there.bin"])
+    }
+
     @Test func nextRunContinuesAfterThePhoneLeft() async throws {
         let place = try Place()
         for number in 1...5 { place.add(Int64(number), "\(number).bin", isThere: true) }

@@ -25,7 +25,7 @@ public struct PlainExport: Sendable {
         let own = try directory.folders(of: profile).own
         let names = try RecordedNames(path: own + "/names.sqlite", key: directory.key)
         var candidates: [Candidate] = []
-        var taken: Set<String> = []
+        var taken = PlainFolder.reservedNames
         for chat in chats {
             let folder = SafeFileName.free(
                 chat.folder ?? SafeFileName.make(fromTitle: chat.name) ?? "chat", &taken)

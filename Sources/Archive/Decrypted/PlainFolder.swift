@@ -36,6 +36,9 @@ public final class PlainFolder {
     private static let lockName = ".lock"
     private static let saveEvery = 200
 
+    /// Names that no chat's folder may have.
+    public static let reservedNames: Set<String> = [PlainManifest.name]
+
     /// Opens or creates the folder.
     /// - Parameter profile: The owner of the files.
     /// - Throws: `SystemError` for a folder with other content or permissions for others; `ArchiveError` for a folder

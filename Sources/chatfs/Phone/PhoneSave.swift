@@ -99,7 +99,7 @@ struct PhoneSave: Sendable {
     /// Returns the files, oldest first in each chat, so that equal names get the same numbers in each run.
     private func files(of chats: [NamedChat]) async throws -> [SavedFile] {
         var files: [SavedFile] = []
-        var taken: Set<String> = []
+        var taken = PlainFolder.reservedNames
         for chat in chats {
             let folder = SafeFileName.free(
                 chat.folder ?? SafeFileName.make(fromTitle: chat.name) ?? "chat", &taken)
