@@ -25,7 +25,7 @@ private final class Computer: Sendable {
 
     init(
         _ pairing: Pairing? = nil, limits: ReversedServer.Limits = .init(),
-        confirmation: Duration = .seconds(300)
+        confirmation: Duration = .seconds(300), remembers: @escaping @Sendable () -> Void = {}
     ) throws {
         let pairing = try pairing ?? .make()
         self.pairing = pairing
@@ -38,7 +38,10 @@ private final class Computer: Sendable {
         settings.confirmation = confirmation
         listener = try PhoneListener.start(
             settings, pairing: pairing, time: 1_800_000_000,
-            remember: { phone in seen.withLock { $0.phones.append(phone) } },
+            remember: { phone in
+                seen.withLock { $0.phones.append(phone) }
+                remembers()
+            },
             observe: { event in
                 seen.withLock { seen in
                     switch event {
@@ -122,6 +125,17 @@ private let fetch = PhoneRequest.fetchFile(
             ])
         phone.leave()
         #expect(try await computer.end()?.code == .closed)
+        await computer.listener.stop()
+    }
+
+    @Test func lostAnswerToTheHelloEndsTheSession() async throws {
+        let present = Lock<ScriptedPhone?>(nil)
+        let computer = try Computer(remembers: { present.withLock { $0 }?.abort() })
+        let phone = try ScriptedPhone(link: computer.listener.link, script: answering())
+        present.withLock { $0 = phone }
+        #expect(throws: (any Error).self) { try phone.confirm() }
+        _ = try await computer.gaveUp()
+        _ = try await computer.end()
         await computer.listener.stop()
     }
 

@@ -150,6 +150,13 @@ final class ScriptedPhone: @unchecked Sendable {
     /// Without close_notify, before the hello.
     func hangUp() { _ = shutdown(stream.socket.descriptor, Int32(SHUT_RDWR)) }
 
+    /// Aborts the TCP connection.
+    func abort() {
+        var address = sockaddr()
+        address.sa_family = sa_family_t(AF_UNSPEC)
+        _ = connect(stream.socket.descriptor, &address, socklen_t(MemoryLayout<sockaddr>.size))
+    }
+
     func freeze(_ isFrozen: Bool) {
         shared.withLock { $0.isFrozen = isFrozen }
         wakeUp.notify()

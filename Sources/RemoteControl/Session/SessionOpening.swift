@@ -65,8 +65,10 @@ final class SessionOpening: Sendable {
             _ = state.withLock { $0.machine.ended(number) }
             observe(.ended(failure))
         } catch {
-            _ = state.withLock { $0.machine.ended(number) }
+            let step = state.withLock { $0.machine.ended(number) }
             observe(.gaveUp(Self.reason(error)))
+            // The answer to the hello failed, and no more connections are accepted.
+            if step == .end { observe(.ended(error as? NetworkError)) }
         }
     }
 
