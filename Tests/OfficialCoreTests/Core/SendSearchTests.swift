@@ -104,14 +104,21 @@ struct SendSearchTests {
                         folder: Bool.random(using: &random) ? nil : "message-\(id)"), at: place)
             }
             let isThere = Bool.random(using: &random)
-            let position = (messages.firstIndex { $0.id > newest } ?? 0)..<messages.count
-            let wanted = position.randomElement(using: &random) ?? 0
+            let later = messages.indices.filter { messages[$0].id > newest }
+            let wanted = later.randomElement(using: &random) ?? 0
             if isThere {
                 messages[wanted] = Message(id: messages[wanted].id, isSent: true, folder: "message-1")
             }
             let found = await search(Chat(messages), newest: newest)
             #expect(try found.get() == (isThere ? messages[wanted].id : nil))
         }
+    }
+
+    @Test("an older message with the same file name is not the send")
+    func older() async throws {
+        let messages = [Message(id: 10, isSent: true, folder: "message-1"), Message(id: 11, isSent: true)]
+        #expect(try await search(Chat(messages), newest: 10).get() == nil)
+        #expect(try await search(Chat(messages), newest: 9).get() == 10)
     }
 
     @Test("sender and folder identify the send")

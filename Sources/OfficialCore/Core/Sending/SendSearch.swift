@@ -24,8 +24,7 @@ struct SendSearch: Sendable {
         let begin = ContinuousClock.now
         for moment in mayBeUnderWay ? settings.searchesForLostSend : [.zero] {
             try? await Task.sleep(until: begin + moment, clock: .continuous)
-            switch try await searchWhenConnected(for: send.folder, in: APIChatReference(chat), after: &bound)
-            {
+            switch try await searchWhenConnected(for: send, in: APIChatReference(chat), after: &bound) {
             case .found(let item): return item
             case .absent: continue
             case .undecided: throw Self.unsure
@@ -56,7 +55,7 @@ struct SendSearch: Sendable {
     ///
     /// - Throws: `.sendingUndecided` if the core cannot be asked.
     private func searchWhenConnected(
-        for folder: String, in chat: APIChatReference, after bound: inout ItemID
+        for send: BegunSend, in chat: APIChatReference, after bound: inout ItemID
     ) async throws(ChatError) -> Outcome {
         let end = ContinuousClock.now + settings.lostConnectionTimeout
         while true {
@@ -66,7 +65,7 @@ struct SendSearch: Sendable {
                 throw Self.undecided(error)
             }
             do throws(OfficialCoreError) {
-                return try await search(for: folder, in: chat, after: &bound)
+                return try await search(for: send, in: chat, after: &bound)
             } catch {
                 let isLost = error.code == .disconnected || error.code == .broken
                 guard isLost, ContinuousClock.now < end, !Task.isCancelled else {
@@ -79,10 +78,10 @@ struct SendSearch: Sendable {
 
     /// Searches once through all items newer than `bound`, which becomes the newest item seen.
     private func search(
-        for folder: String, in chat: APIChatReference, after bound: inout ItemID
+        for send: BegunSend, in chat: APIChatReference, after bound: inout ItemID
     ) async throws(OfficialCoreError) -> Outcome {
-        guard let number = try await itemOfStagedFile(folder) else {
-            return try await searchPages(for: folder, in: chat, after: &bound)
+        guard let number = try await itemOfStagedFile(send.folder) else {
+            return try await searchPages(for: send, in: chat, after: &bound)
         }
         guard number > 0 else { return .absent }
         // The item exists but not in its chat, so the user must decide.
@@ -119,11 +118,11 @@ struct SendSearch: Sendable {
 
     /// Starts again from the newest page if the item at the search's position was deleted.
     private func searchPages(
-        for folder: String, in chat: APIChatReference, after bound: inout ItemID
+        for send: BegunSend, in chat: APIChatReference, after bound: inout ItemID
     ) async throws(OfficialCoreError) -> Outcome {
         for _ in 0..<3 {
             do throws(OfficialCoreError) {
-                return try await searchFromNewestPage(for: folder, in: chat, after: &bound)
+                return try await searchFromNewestPage(for: send, in: chat, after: &bound)
             } catch {
                 guard error.refusal?.has("chatItemNotFound") == true else { throw error }
             }
@@ -134,7 +133,7 @@ struct SendSearch: Sendable {
     /// Reads pages from the newest item back to the one before the send. Items are sorted by time, so older
     /// numbers may come between; only a page of nothing else ends the search.
     private func searchFromNewestPage(
-        for folder: String, in chat: APIChatReference, after bound: inout ItemID
+        for send: BegunSend, in chat: APIChatReference, after bound: inout ItemID
     ) async throws(OfficialCoreError) -> Outcome {
         var page = APIPage.last(settings.pageSize)
         var newest = bound
@@ -144,8 +143,9 @@ struct SendSearch: Sendable {
                 return .undecided
             }
             let item = answer.items.last { item in
-                item.direction == .sent
-                    && item.file?.source.map { Self.isMarked($0.path, by: folder) } == true
+                // An older message may have a file of the same name, which is deleted on the phone.
+                item.direction == .sent && item.id > send.newest
+                    && item.file?.source.map { Self.isMarked($0.path, by: send.folder) } == true
             }
             if let item { return .found(item) }
             newest = max(newest, answer.items.map(\.id).max() ?? newest)
