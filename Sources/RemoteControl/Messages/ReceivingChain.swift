@@ -14,7 +14,7 @@ struct ReceivingChain {
     init(_ chain: MessageChain) { self.chain = chain }
 
     /// Returns the keys of an answer, once for each number.
-    /// - Throws: `.malformed` for a repeated number, `.limit` for one that is too far ahead. Nothing changes then.
+    /// - Throws: `.malformed` for a repeated number or one that is too far ahead. Nothing changes then.
     mutating func keys(of number: UInt32) throws(RemoteControlError) -> MessageKeys {
         guard number > last else {
             guard let keys = missing.removeValue(forKey: number) else {
@@ -23,7 +23,7 @@ struct ReceivingChain {
             return keys
         }
         guard number - last <= Self.largestGap + 1 else {
-            throw RemoteControlError(.limit, "The phone left out too many numbers of answers.")
+            throw RemoteControlError(.malformed, "The phone left out too many numbers of answers.")
         }
         for skipped in last + 1..<number { missing[skipped] = chain.nextMessage() }
         last = number

@@ -40,7 +40,7 @@ struct ResponseReader {
     /// - Parameters:
     ///   - keys: Returns the keys of the answer with a number.
     ///   - take: Receives the parts in order.
-    /// - Throws: `.malformed`, `.notAuthentic`, `.limit`; errors of `keys` and `take`.
+    /// - Throws: `.malformed`, `.notAuthentic`; errors of `keys` and `take`.
     mutating func receive(
         _ bytes: UnsafeRawBufferPointer, keys: (UInt32) throws -> MessageKeys, take: (Part) throws -> Void
     ) throws {
@@ -73,7 +73,7 @@ struct ResponseReader {
                 let length = head.integer(UInt32.self)
             else { return }
             guard length >= StreamBox.tagLength, length <= Self.longestBody else {
-                throw RemoteControlError(.limit, "The phone's answer is too long.")
+                throw RemoteControlError(.malformed, "The phone's answer is too long.")
             }
             place = .body(length: Int(length), try keys(number))
         case .body(let length, let keys):
