@@ -123,6 +123,16 @@ struct ManagingTests {
         #expect(late.ending == .code(1) && late.errors.contains("already local"), "\(late.errors)")
         let folder = try await ChatFSProcess.run(["cancel", mounts.path("bob/alice")])
         #expect(folder.ending == .code(64))
+        // Nor a folder named from elsewhere, or by a link.
+        #expect(symlink(mounts.path("bob/alice"), mounts.path("link")) == 0)
+        try mounts.write([1], to: "bob/alice/kept.part")
+        try await mounts.waitForState("draft", of: "bob/alice/kept.part")
+        for word in ["alice", mounts.path("link")] {
+            let outside = try await ChatFSProcess.run(["cancel", word], folder: mounts.path("bob/alice"))
+            #expect(outside.ending == .code(64), "\(outside.errors)")
+            #expect(try mounts.state("bob/alice/kept.part") == "draft")
+        }
+        unlink(mounts.path("bob/alice/kept.part"))
         // A draft is withdrawn, as if removed.
         try mounts.write([1], to: "bob/alice/later.part")
         try await mounts.waitForState("draft", of: "bob/alice/later.part")

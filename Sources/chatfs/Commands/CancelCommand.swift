@@ -21,7 +21,7 @@ enum CancelCommand {
         for path in paths {
             let isFolder = await ThreadPool.shared.run {
                 var status = stat()
-                return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+                return stat(MountedEntry.place(path), &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
             }
             if isFolder { throw UsageError("'\(path)' is a folder; name the files") }
         }
