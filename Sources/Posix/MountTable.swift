@@ -19,6 +19,14 @@ public enum MountTable {
         /// The user of a FUSE mount (`user_id`), or nil for other filesystems.
         public let user: uid_t?
 
+        /// Whether a file with this status is on the mounted filesystem (makedev(3)).
+        public func holds(_ status: stat) -> Bool {
+            let number = UInt64(status.st_dev)
+            let major = number >> 8 & 0xfff | number >> 32 & 0xffff_f000
+            let minor = number & 0xff | number >> 12 & 0xffff_ff00
+            return device == "\(major):\(minor)"
+        }
+
         init(
             id: Int, serial: UInt64? = nil, device: String, path: String, type: String, source: String,
             user: uid_t? = nil

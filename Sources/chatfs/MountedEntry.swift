@@ -36,7 +36,8 @@ struct MountedEntry: Sendable {
                     absolute.path(below: $0.mountpoint) != nil
                 }).max(by: { $0.mountpoint.utf8.count < $1.mountpoint.utf8.count })
             else { throw notMounted(absolute) }
-            collect(path, mounted, &entries, &problems)
+            // The number of a link itself may be that of another entry.
+            collect(path, at: absolute, mounted, &entries, &problems)
         } catch {
             problems.append(PathError(path, error))
         }
@@ -58,16 +59,22 @@ struct MountedEntry: Sendable {
         return state == "draft" || state == "queued"
     }
 
+    /// - Parameters:
+    ///   - path: The path to show.
+    ///   - place: The same without links.
     private static func collect(
-        _ path: String, _ mounted: Mounted, _ entries: inout [MountedEntry], _ problems: inout [PathError]
+        _ path: String, at place: String, _ mounted: Mounted, _ entries: inout [MountedEntry],
+        _ problems: inout [PathError]
     ) {
         do {
             var status = stat()
-            guard lstat(path, &status) == 0 else {
+            guard lstat(place, &status) == 0 else {
                 // The same words as 'chatfs ls'; the cause reveals a dead mount.
                 let cause = SystemError(code: errno, operation: "look at it")
                 throw DesktopError(.system, String(cString: strerror(cause.code)) + ".", cause: cause)
             }
+            // Another filesystem covers it.
+            guard mounted.mount.holds(status) else { throw notMounted(place) }
             guard status.st_mode & S_IFMT == S_IFDIR else {
                 entries.append(
                     MountedEntry(
@@ -75,10 +82,10 @@ struct MountedEntry: Sendable {
                         mounted: mounted))
                 return
             }
-            let names = try PrivateFolder.names(in: try OpenFile(path, flags: O_RDONLY))
+            let names = try PrivateFolder.names(in: try OpenFile(place, flags: O_RDONLY))
             let folder = path.endsWithBytes(of: "/") ? path : path + "/"
             for name in names.sorted() where name != ".chatfs" && !isDraft(folder + name) {
-                collect(folder + name, mounted, &entries, &problems)
+                collect(folder + name, at: place + "/" + name, mounted, &entries, &problems)
             }
         } catch {
             problems.append(PathError(path, error))

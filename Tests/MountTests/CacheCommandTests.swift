@@ -23,6 +23,10 @@ struct CacheCommandTests {
         #expect(hydrated.succeeded, "\(hydrated.errors)")
         #expect(try mounts.state("bob/alice/film.bin") == "hydrated")
         #expect(try mounts.state("bob/alice/other.bin") == "hydrated")
+        // A link stands for its file, not for the file with its own number.
+        #expect(symlink(film, mounts.path("link")) == 0)
+        let linked = try await chatfs("hydrate", mounts.path("link"))
+        #expect(linked.succeeded, "\(linked.errors)")
         // The stored file needs no relay.
         mounts.relay.send(SIGKILL)
         try await mounts.relay.ending()
