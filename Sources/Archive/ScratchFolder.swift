@@ -24,7 +24,7 @@ struct ScratchFolder {
         self.lock = lock
     }
 
-    func remove() { try? folder.remove() }
+    func remove() { try? folder.remove(lock: "lock") }
 
     /// Removes folders of this user whose processes have ended. A folder that cannot be removed stays.
     private static func removeLeft(in parent: String) {
@@ -36,7 +36,7 @@ struct ScratchFolder {
             guard isLocked || status.st_mtim.tv_sec < time(nil) - graceSeconds,
                 let lock = try? FolderLock(left)
             else { continue }
-            try? left.remove()
+            try? left.remove(lock: "lock")
             lock.release()
         }
     }

@@ -161,18 +161,25 @@ public struct PrivateFolder: Sendable {
         try Self.removeContents(of: directory, keeping: [Self.marker])
     }
 
-    /// Removes the folder with its contents.
+    /// Removes the folder with its contents. After an interruption the folder opens again for its purpose.
+    /// - Parameter lock: The file that excludes other users, which goes last.
     /// - Throws: As `removeContents`; as rmdir(2), except ENOENT.
-    public func remove() throws(SystemError) {
-        try Self.removeContents(of: directory, keeping: [])
+    public func remove(lock: String? = nil) throws(SystemError) {
+        try Self.removeContents(of: directory, keeping: [], last: lock)
         if rmdir(path) != 0 && errno != ENOENT {
             throw SystemError(code: errno, operation: "remove a folder")
         }
     }
 
-    /// - Throws: The error of the first entry that cannot be removed. The entries before it, ordered by name, are gone.
-    public static func removeContents(of directory: OpenFile, keeping kept: Set<String>) throws(SystemError) {
-        for name in try names(in: directory) where !kept.contains(name) {
+    /// Removes the entries by name, then the one called `last`, then the marker: without its marker a folder with other
+    /// entries opens no more.
+    /// - Throws: The error of the first entry that cannot be removed. The entries before it are gone.
+    public static func removeContents(
+        of directory: OpenFile, keeping kept: Set<String>, last: String? = nil
+    ) throws(SystemError) {
+        let names = try names(in: directory)
+        let atEnd = [last, marker].compactMap { $0 }.filter(names.contains)
+        for name in names.filter({ !atEnd.contains($0) }) + atEnd where !kept.contains(name) {
             if unlinkat(directory.descriptor, name, 0) == 0 || errno == ENOENT { continue }
             guard errno == EISDIR || errno == EPERM else {
                 throw SystemError(code: errno, operation: "remove a file")

@@ -118,6 +118,32 @@ struct PrivateFolderDamageTests {
         try place.remove()
     }
 
+    @Test("an interrupted removal can be resumed")
+    func resumed() throws {
+        let path = folder.path("x")
+        let place = try PrivateFolder(path, purpose: "cache")
+        for name in ["lock", "a"] { try folder.write([1], to: "x/" + name) }
+        // This subfolder cannot be opened, by root neither without its capabilities.
+        let closed = try folder.makeFolder("x/b")
+        #expect(chmod(closed, 0) == 0)
+        let isRoot = geteuid() == 0
+        let setUser = unsafeBitCast(
+            try #require(dlsym(nil, "setfsuid")), to: (@convention(c) (uid_t) -> CInt).self)
+        if isRoot {
+            #expect(chown(path, 65534, 65534) == 0)
+            _ = setUser(65534)
+        }
+        #expect(throws: SystemError.self) { try place.remove(lock: "lock") }
+        if isRoot {
+            _ = setUser(0)
+            #expect(chown(path, 0, 0) == 0)
+        }
+        #expect(try place.names() == [PrivateFolder.marker, "b", "lock"])
+        #expect(chmod(closed, 0o700) == 0)
+        try PrivateFolder(path, purpose: "cache").remove(lock: "lock")
+        #expect(try folder.names() == [])
+    }
+
     @Test("only the marked folder is removed")
     func replacedFolder() throws {
         let place = try PrivateFolder(folder.path("x"), purpose: "cache")

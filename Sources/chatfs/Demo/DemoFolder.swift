@@ -65,7 +65,7 @@ final class DemoFolder: Sendable {
             for person in Self.people where rmdir(mountpoint(of: person)) != 0 && errno != ENOENT {
                 throw SystemError(code: errno, operation: "remove the mountpoint of \(person)")
             }
-            try state.remove()
+            try state.remove(lock: "lock")
             if wasMade, rmdir(path) != 0 && errno != ENOENT && errno != ENOTEMPTY {
                 throw SystemError(code: errno, operation: "remove the demo's folder")
             }

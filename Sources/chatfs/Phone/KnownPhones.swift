@@ -52,25 +52,29 @@ struct KnownPhones: Sendable {
         let access = access
         try await ThreadPool.shared.run { () throws(any Error) in
             let directory = try access.open()
-            let (folder, lock) = try Self.take(name, in: directory)
+            let (folder, lock) = try Self.take(name, in: directory, isForgotten: true)
             defer { withExtendedLifetime(lock) {} }
             try Self.giveUp(folder, in: directory)
             // The pairing goes first, so that a killed process leaves no usable phone.
             unlink("\(folder)/\(PairingStore.file)")
-            try PrivateFolder(folder, purpose: OfficialCoreSettings.purpose).remove()
+            try PrivateFolder(folder, purpose: OfficialCoreSettings.purpose).remove(lock: "lock")
         }
     }
 
     /// Returns the folder of a phone with its lock, which excludes mounts.
+    /// - Parameter isForgotten: True to also find a folder without its pairing, left by an interrupted removal.
     private static func take(
-        _ name: String, in directory: DataDirectory
+        _ name: String, in directory: DataDirectory, isForgotten: Bool = false
     ) throws -> (folder: String, lock: OpenFile) {
         let folders = PhoneFolders(dataPath: directory.path)
-        let folder = try folders.all().first { folder in
-            let store = try PairingStore(folder: folder, key: directory.key, name: name)
-            defer { store.close() }
-            return try store.description().name == name
-        }
+        let own = folders.folder(named: name)
+        let left = isForgotten && Glibc.access(own, F_OK) == 0 ? own : nil
+        let folder =
+            try folders.all().first { folder in
+                let store = try PairingStore(folder: folder, key: directory.key, name: name)
+                defer { store.close() }
+                return try store.description().name == name
+            } ?? left
         guard let folder else { throw UsageError("there is no phone of this name; see 'chatfs phone list'") }
         let lock = try OpenFile("\(folder)/lock", flags: O_RDWR | O_CREAT | O_NOFOLLOW)
         guard try lock.tryLock() else {
