@@ -48,13 +48,13 @@ public final class ArchiveWriter {
     /// - Parameters:
     ///   - arguments: The arguments of a CryptoFile whose tag is checked, or nil for other files.
     ///   - isDamaged: Whether the caller found it damaged.
-    ///   - progress: Receives the length of every piece in bytes.
-    /// - Throws: `.noSpace`, `.file`. The archive is unusable then.
+    ///   - progress: Receives the length of every piece in bytes. An error ends the archive.
+    /// - Throws: `ArchiveError`: `.noSpace`, `.file`; the errors of `progress`. The archive is unusable then.
     @discardableResult
     public func add(
         _ source: OpenFile, as name: EntryName, arguments: FileArguments? = nil, isDamaged: Bool = false,
-        progress: (UInt64) -> Void = { _ in }
-    ) throws(ArchiveError) -> Condition {
+        progress: (UInt64) throws -> Void = { _ in }
+    ) throws -> Condition {
         let size = try wrappingSystemError { () throws(SystemError) in try source.size() }
         try begin(name.text, size: size)
         var digest = SHA256()
@@ -74,7 +74,7 @@ public final class ArchiveWriter {
             tag??.take(UnsafeRawBufferPointer(piece))
             try write(UnsafeRawBufferPointer(piece))
             position += UInt64(piece.count)
-            progress(UInt64(piece.count))
+            try progress(UInt64(piece.count))
         }
         let isAuthentic = tag.map { $0?.isAuthentic == true } ?? !isDamaged
         entries.append(

@@ -11,7 +11,7 @@ import Store
 
 /// A consistent copy of a data directory in use: its databases at one moment (`DatabaseMoment`), sealed with a new key,
 /// and hard links to the files that they name. Stored in the directory's folder `export`, which is deleted at the end,
-/// also after errors. After a kill, the next export empties it. All calls block.
+/// also after errors. After a kill, a later use of the directory deletes it. All calls block.
 public final class Snapshot {
     /// A missing or incomplete file, as a path in the archive, and the reason.
     public struct Missing: Hashable, Sendable {
@@ -22,9 +22,9 @@ public final class Snapshot {
     private let directory: DataDirectory
     private let folder: PrivateFolder
     private let key: SecretBytes
+    private let goOn: () throws -> Void
     /// Held for the life of this object. Changes of the key slots lock the folder itself.
     private let lock: OpenFile
-    private static let lockName = ".lock"
     private var files: HeldFiles
     private var named: Set<String> = []
     /// The databases except the shared one.
@@ -37,23 +37,27 @@ public final class Snapshot {
     ///   - selection: The selection of `DirectoryCopy`. It excludes drafts, links, rules and the names given by mounts.
     ///   - passphrase: Unlocks the copy.
     ///   - cost: The derivation cost of the passphrase.
-    /// - Throws: `ArchiveError`: `.noSpace`, `.file`; `ChatError`, `KeySlotsError` and other errors of the copied
+    ///   - goOn: Called between files. An error ends the snapshot.
+    /// - Throws: `ArchiveError`: `.noSpace`, `.file`; the errors of `goOn`; `ChatError`, `KeySlotsError` and other errors of the copied
     ///   parts.
     public convenience init(
         of directory: DataDirectory, only selection: (profile: Profile, chats: [ChatReference])? = nil,
-        passphrase: SecretBytes, cost: Argon2id.Cost = .usual
+        passphrase: SecretBytes, cost: Argon2id.Cost = .usual, goOn: @escaping () throws -> Void = {}
     ) throws {
-        try self.init(of: directory, only: selection, passphrase: passphrase, cost: cost, afterMoment: {})
+        try self.init(
+            of: directory, only: selection, passphrase: passphrase, cost: cost, goOn: goOn, afterMoment: {})
     }
 
     /// - Parameter afterMoment: For tests: runs between the snapshot and the copies.
     init(
         of directory: DataDirectory, only selection: (profile: Profile, chats: [ChatReference])?,
-        passphrase: SecretBytes, cost: Argon2id.Cost, afterMoment: () throws -> Void
+        passphrase: SecretBytes, cost: Argon2id.Cost, goOn: @escaping () throws -> Void = {},
+        afterMoment: () throws -> Void
     ) throws {
         self.directory = directory
+        self.goOn = goOn
         key = DataKey.random()
-        (folder, lock) = try Self.makeFolder(directory.path + "/export")
+        (folder, lock) = try Self.makeFolder(directory.path + "/" + ExportFolder.name)
         files = HeldFiles(of: directory.path, in: folder)
         // From here on `deinit` cleans up after errors.
         let slots = try KeySlots(key, for: .passphrase(passphrase), at: SystemWallClock().now(), cost: cost)
@@ -61,6 +65,7 @@ public final class Snapshot {
         let sources = { try Self.databases(of: directory) }
         // Link most files before the snapshot, so that few remain during it.
         try files.holdAll()
+        try goOn()
         let moment = try DatabaseMoment(of: sources, key: directory.key) {
             try files.holdAll()
         }
@@ -76,19 +81,21 @@ public final class Snapshot {
         files.keepOnly(named)
     }
 
-    deinit { try? folder.remove() }
+    deinit { try? folder.remove(lock: ExportFolder.lockFile) }
 
     /// Returns the folder, emptied and locked for this process.
     private static func makeFolder(_ path: String) throws -> (PrivateFolder, OpenFile) {
         do {
-            let folder = try PrivateFolder(path, purpose: "chatfs export")
-            let lock = try OpenFile(lockName, flags: O_RDWR | O_CREAT | O_NOFOLLOW, in: folder.directory)
+            let folder = try PrivateFolder(path, purpose: ExportFolder.purpose)
+            let lock = try OpenFile(
+                ExportFolder.lockFile, flags: O_RDWR | O_CREAT | O_NOFOLLOW, in: folder.directory)
             guard try lock.tryLock() else {
                 throw ArchiveError(
                     .file, "Another export of this data directory is running; wait until it ends.")
             }
             // Left by a killed process.
-            try PrivateFolder.removeContents(of: folder.directory, keeping: [PrivateFolder.marker, lockName])
+            try PrivateFolder.removeContents(
+                of: folder.directory, keeping: [PrivateFolder.marker, ExportFolder.lockFile])
             return (folder, lock)
         } catch let error as SystemError where error.isFullDisk {
             // Delete only files that this export began. If that fails, the next export does it; report the full disk.
@@ -144,6 +151,7 @@ public final class Snapshot {
     }
 
     private func takeDatabase(_ name: String, _ moment: DatabaseMoment) throws {
+        try goOn()
         guard moment.has("\(directory.path)/\(name)") else { return }
         try files.makeFolders(to: name)
         try moment.copy("\(directory.path)/\(name)", to: path(name), key: key)
@@ -170,6 +178,7 @@ public final class Snapshot {
 
     private func take(_ file: NamedFile) throws {
         guard named.insert(file.name).inserted else { return }
+        try goOn()
         if let error = try files.hold(file.name, from: file.source) {
             missing.append(Missing(path: file.name, sentence: error.sentence))
             return
@@ -213,7 +222,7 @@ public final class Snapshot {
     ///   - file: An empty file, open for writing.
     ///   - program: The program's name and version, for people.
     ///   - progress: Receives bytes done and in total. Called often.
-    /// - Throws: `ArchiveError`.
+    /// - Throws: `ArchiveError`; the errors of `goOn`, which is also called during a file.
     public func write(
         to file: OpenFile, program: String, progress: (_ done: UInt64, _ total: UInt64) -> Void
     ) throws {
@@ -228,6 +237,7 @@ public final class Snapshot {
                 source, as: entry.name, arguments: arguments[entry.name.text], isDamaged: problem != nil
             ) { count in
                 done += count
+                try goOn()
                 progress(min(done, total), total)
             }
             switch condition {

@@ -221,7 +221,13 @@ struct DirectoryArchiveTests {
         #expect(throws: Failure.self) {
             try Snapshot(of: directory, only: nil, passphrase: passphrase, cost: Self.cost) {
                 throw Failure()
+            } afterMoment: {
             }
+        }
+        #expect(throws: Failure.self) {
+            try Snapshot(
+                of: directory, only: nil, passphrase: passphrase, cost: Self.cost,
+                afterMoment: { throw Failure() })
         }
         #expect(access(directory.path + "/export", F_OK) != 0 && access(stray, F_OK) == 0)
     }
@@ -273,6 +279,49 @@ struct DirectoryArchiveTests {
         let mark = "again/profiles/%/" + ProfileFolders.restoredMark
         #expect(access(folder.path(mark.replacing("%", with: "1")), F_OK) == 0)
         #expect(access(folder.path(mark.replacing("%", with: "2")), F_OK) != 0)
+    }
+
+    @Test("a stopped export leaves nothing")
+    func stopped() throws {
+        struct Stop: Error {}
+        for count in [1, 2, 5] {
+            var left = count
+            #expect(throws: Stop.self) {
+                let snapshot = try Snapshot(of: directory, passphrase: passphrase, cost: Self.cost) {
+                    left -= 1
+                    if left == 0 { throw Stop() }
+                }
+                left = 1
+                try NewFile.write(to: folder.path("a.zip")) {
+                    try snapshot.write(to: $0, program: "tests") { _, _ in }
+                }
+            }
+            #expect(access(directory.path + "/export", F_OK) != 0)
+            #expect(try folder.names() == ["data"])
+        }
+    }
+
+    @Test("the remains of a killed export are removed")
+    func swept() throws {
+        let export = "data/" + ExportFolder.name
+        func open() throws -> PrivateFolder {
+            try PrivateFolder(folder.path(export), purpose: ExportFolder.purpose)
+        }
+        func isLeft(seconds age: Int) throws -> Bool {
+            let then = timespec(tv_sec: time(nil) - age, tv_nsec: 0)
+            utimensat(AT_FDCWD, folder.path(export), [then, then], 0)
+            _ = try DataDirectory(directory.path)
+            return access(folder.path(export), F_OK) == 0
+        }
+        _ = try open()
+        try folder.write([1], to: export + "/chatfs.db")
+        #expect(try isLeft(seconds: 10))
+        var lock: OpenFile? = try OpenFile(
+            folder.path(export + "/" + ExportFolder.lockFile), flags: O_RDWR | O_CREAT)
+        #expect(try lock?.tryLock() == true)
+        #expect(try isLeft(seconds: 100))
+        lock = nil
+        #expect(try !isLeft(seconds: 100))
     }
 
     @Test("an unreadable folder stops the export")

@@ -101,6 +101,28 @@ struct ArchiveCommandTests {
         #expect(!refused.succeeded && refused.errors.contains("holds other files"), "\(refused.errors)")
     }
 
+    @Test("an interrupted export leaves nothing")
+    func interrupted() async throws {
+        let mounts = try await Self.received()
+        // Too large to be archived before the signal, without taking space.
+        let files = mounts.data + "/profiles/2/files"
+        let file = try #require(try PrivateFolder.names(at: files).first)
+        #expect(truncate("\(files)/\(file)", 40 << 30) == 0)
+        var settings = ChildProcess.Settings(
+            "/bin/sh",
+            [
+                "-c", "exec 3<\"$0\"; exec \"$@\" --archive-passphrase-fd 3", mounts.path("passphrase"),
+                ChatFSProcess.path, "--quiet", "export", mounts.path("a.zip"), "--data", mounts.data,
+            ])
+        settings.environment = ["CREDENTIALS_DIRECTORY": ChatFSProcess.credentials]
+        let exporting = try await RunningProcess.start(settings)
+        try await mounts.waitForFile(".a.zip.new")
+        exporting.send(SIGINT)
+        #expect(try await exporting.ending() == .code(130))
+        #expect(access(mounts.path(".a.zip.new"), F_OK) != 0)
+        #expect(try !mounts.folder.names(in: "data").contains("export"))
+    }
+
     @Test("freed copies become placeholders, mounted or not")
     func storage() async throws {
         let mounts = try await Self.received()

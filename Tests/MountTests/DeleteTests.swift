@@ -156,6 +156,9 @@ struct DeleteTests {
         #expect(busy.ending == .code(1) && busy.errors.contains("is in use (process"), "\(busy.errors)")
         #expect(busy.errors.contains("mounted at \(mounts.path("alice"))"), "\(busy.errors)")
         #expect(try await mounts.leave("alice") == .code(0))
+        // The remains of a killed export and a killed encryption.
+        _ = try mounts.folder.makeFolder("data/export")
+        for name in ["export/chatfs.db", "encrypting"] { try mounts.folder.write([1], to: "data/" + name) }
         try mounts.folder.write(Array("mine".utf8), to: "data/letter.txt")
         let unasked = try await ChatFSProcess.run(["delete", "--everything", "--data", mounts.data])
         #expect(unasked.ending == .code(64) && unasked.errors.contains("--yes"), "\(unasked.errors)")

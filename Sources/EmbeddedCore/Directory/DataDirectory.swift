@@ -123,6 +123,7 @@ public final class DataDirectory: Sendable {
                 consent: mayMigrate ? .given : .missing, clock: bootClock)
             self.clock = clock
             MigrationCopy.sweep(folder.directory, now: SystemWallClock().now())
+            ExportFolder.sweep(self.path)
         } catch {
             throw ChatError(wrapping: error)
         }

@@ -53,7 +53,10 @@ public struct DirectoryRemoval: Sendable {
             let foreign = names.filter { !Self.isOwn($0) }
             let kept = Set(foreign).union(
                 foreign.isEmpty ? [] : [PrivateFolder.marker, DataDirectory.useFile])
-            if !own.isEmpty { try PrivateFolder.removeContents(of: folder.directory, keeping: kept) }
+            if !own.isEmpty {
+                try PrivateFolder.removeContents(
+                    of: folder.directory, keeping: kept, last: DataDirectory.useFile)
+            }
             if foreign.isEmpty {
                 try check("remove a folder") { rmdir(path) }
                 return []
@@ -79,7 +82,7 @@ public struct DirectoryRemoval: Sendable {
     /// Whether ChatFS creates this name in a data directory.
     private static func isOwn(_ name: String) -> Bool {
         if DirectoryPart.all.contains(where: { $0.place.pathNames.first == name })
-            || ["encryption-offered", "unlocked"].contains(name)
+            || [ExportFolder.name, "encrypting", "encryption-offered", "unlocked"].contains(name)
         {
             return true
         }

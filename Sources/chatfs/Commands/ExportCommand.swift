@@ -2,6 +2,7 @@ import Archive
 import Base
 import ChatCore
 import CommandLineKit
+import Cryptography
 import EmbeddedCore
 import Posix
 
@@ -55,16 +56,31 @@ enum ExportCommand {
     ) { invocation in
         let official = try OfficialArchive(invocation)
         // A suspended official core must resume first.
-        try await invocation.untilStopped(
+        let prepared = try await invocation.untilStopped(
             grace: official == nil ? .milliseconds(300) : OfficialArchive.grace
         ) { try await run(invocation, official) }
+        guard let prepared else { return }
+        // The snapshot must be removed first.
+        let missing = try await invocation.untilStopped(grace: .seconds(30)) {
+            try await prepared.write(until: invocation.stop)
+        }
+        guard !missing.isEmpty else { return }
+        for file in missing { Terminal.complain("chatfs: \(file.path): \(file.sentence)") }
+        Terminal.complain(
+            "chatfs: \(missing.count) file\(missing.count == 1 ? " is" : "s are") incomplete in the archive; 'chatfs verify' lists them."
+        )
+        throw ExitCode.failure
     }
 
-    private static func run(_ invocation: Invocation, _ official: OfficialArchive?) async throws {
+    /// Returns the archive to write, after all questions; nil if the export is complete.
+    private static func run(
+        _ invocation: Invocation, _ official: OfficialArchive?
+    ) async throws -> PreparedArchive? {
         let destination = AbsolutePath.of(invocation[target])
         if let official {
             try OfficialArchive.refuse(own, invocation)
-            return try await official.write(to: destination)
+            try await official.write(to: destination)
+            return nil
         }
         let directory = try await invocation.dataDirectory()
         let names = invocation[chats]
@@ -73,22 +89,17 @@ enum ExportCommand {
                 let profile = try directory.profile(named: invocation[CommonOptions.profile])
                 return (profile, try Self.chats(names, of: profile, in: directory))
             }
-            return try await DecryptedExport(
+            try await DecryptedExport(
                 directory: directory, profile: profile, chats: chats, path: destination,
                 isOfAllChats: names.isEmpty
             ).run(fetches: invocation[fetch])
+            return nil
         }
         if invocation[fetch] { throw UsageError("--fetch goes with --decrypted") }
         if names.isEmpty, invocation[CommonOptions.profile] != nil {
             throw UsageError("--profile goes with --chat: an archive without it has all profiles")
         }
-        try await archive(directory, names, to: destination, invocation)
-    }
-
-    private static func archive(
-        _ directory: DataDirectory, _ names: [String], to destination: String, _ invocation: Invocation
-    ) async throws {
-        let missing = try await ThreadPool.shared.run {
+        return try await ThreadPool.shared.run {
             var selection: (profile: Profile, chats: [ChatReference])?
             if !names.isEmpty {
                 let profile = try directory.profile(named: invocation[CommonOptions.profile])
@@ -96,8 +107,35 @@ enum ExportCommand {
             }
             // Before the prompt for the passphrase.
             try naming(destination) { try NewFile.requireFree(destination) }
-            let passphrase = try ArchivePassphrase.read(invocation, isNew: true)
-            let snapshot = try Snapshot(of: directory, only: selection, passphrase: passphrase)
+            return PreparedArchive(
+                directory: directory, selection: selection, destination: destination,
+                passphrase: try ArchivePassphrase.read(invocation, isNew: true))
+        }
+    }
+
+    /// Returns the named chats, or all.
+    private static func chats(
+        _ names: [String], of profile: Profile, in directory: DataDirectory
+    ) throws(ChatError) -> [NamedChat] {
+        let chats = try directory.namedChats(of: profile)
+        if names.isEmpty { return chats.all }
+        return try names.map { name throws(ChatError) in try chats.chat(name) }
+    }
+}
+
+/// An archive that only has to be written.
+private struct PreparedArchive: Sendable {
+    var directory: DataDirectory
+    var selection: (profile: Profile, chats: [ChatReference])?
+    var destination: String
+    var passphrase: SecretBytes
+
+    /// Returns the incomplete files. Leaves neither a snapshot nor a part of the archive after a stop.
+    func write(until stop: StopRequest) async throws -> [Snapshot.Missing] {
+        try await ThreadPool.shared.run {
+            let snapshot = try Snapshot(of: directory, only: selection, passphrase: passphrase) {
+                if stop.isRequested { throw CancellationError() }
+            }
             let display = ProgressDisplay("Archiving")
             defer { display.finish() }
             try naming(destination) {
@@ -109,20 +147,5 @@ enum ExportCommand {
             }
             return snapshot.missing
         }
-        guard !missing.isEmpty else { return }
-        for file in missing { Terminal.complain("chatfs: \(file.path): \(file.sentence)") }
-        Terminal.complain(
-            "chatfs: \(missing.count) file\(missing.count == 1 ? " is" : "s are") incomplete in the archive; 'chatfs verify' lists them."
-        )
-        throw ExitCode.failure
-    }
-
-    /// Returns the named chats, or all.
-    private static func chats(
-        _ names: [String], of profile: Profile, in directory: DataDirectory
-    ) throws(ChatError) -> [NamedChat] {
-        let chats = try directory.namedChats(of: profile)
-        if names.isEmpty { return chats.all }
-        return try names.map { name throws(ChatError) in try chats.chat(name) }
     }
 }
