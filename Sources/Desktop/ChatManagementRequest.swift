@@ -6,7 +6,7 @@ import ChatCore
 public struct ChatManagementRequest: Codable, Hashable, Sendable {
     public enum Action: String, Codable, Hashable, Sendable {
         case list, rename, leave, delete
-        /// Only resolve the name.
+        /// Only resolve the name. Returns the reference after it.
         case find
     }
 
@@ -43,7 +43,8 @@ public struct ChatManagementRequest: Codable, Hashable, Sendable {
         }
         let chat = try chats.only(kind).chat(self.chat ?? "")
         switch manage {
-        case .list, .find: break
+        case .list: break
+        case .find: return [chat.name, "\(chat.reference)"]
         case .rename:
             let name = name ?? ""
             try chats.check(alias: name, of: chat.reference)

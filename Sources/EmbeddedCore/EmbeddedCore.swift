@@ -129,6 +129,23 @@ public final class EmbeddedCore: ChatCore {
             retry: RetryPolicy(first: .seconds(2), maxDelay: .seconds(300), tries: .max))
     }
 
+    /// The same for a profile that was found before and may have another name by now.
+    public static func open(_ directory: DataDirectory, profile: Profile) async throws(ChatError)
+        -> EmbeddedCore
+    {
+        let profiles = try await blocking.run { try directory.profiles() }
+        guard let now = profiles.first(where: { $0.id == profile.id }) else {
+            throw ChatError(.noSuchProfile, "The profile \(profile.displayName) was deleted.")
+        }
+        let core = try await open(directory, profile: now.displayName)
+        guard core.profile.id == profile.id else {
+            await core.shutDown()
+            throw ChatError(
+                .noSuchProfile, "The profile \(profile.displayName) was renamed meanwhile; try again.")
+        }
+        return core
+    }
+
     /// Like the public `open`, with given transfers and retry delays.
     static func open(
         _ directory: DataDirectory, profile name: String?, mountpoint: String?,

@@ -148,6 +148,42 @@ struct DeleteTests {
         #expect(try copies(mounts) == 0)
     }
 
+    @Test("a name given away during the question is not deleted")
+    func renamed() async throws {
+        let mounts = try await TwoMounts.start(mounting: ["alice"], encrypted: false)
+        for name in ["carol", "dora"] {
+            try await mounts.run(["profile", "create", name, "--no-encryption"])
+            try await mounts.run(["connect", "alice", name])
+        }
+        // Renames while the question waits.
+        func delete(_ words: [String], _ asked: String, meanwhile renames: [[String]]) async throws -> String
+        {
+            let steps = renames.map { words in
+                words.map { "'\($0)'" }.joined(separator: " ")
+                    + " --data '\(mounts.data)' || exit; sleep 3; "
+            }.joined(separator: "'\(ChatFSProcess.path)' ")
+            let script = "(sleep 1; '\(ChatFSProcess.path)' \(steps) echo renamed) & \"$0\" \"$@\""
+            let outcome = try await ScriptedTerminal.run(
+                "sh", ["-c", script, ChatFSProcess.path] + words + ["--data", mounts.data],
+                [.wait(asked), .wait("renamed"), .type("y\n")])
+            #expect(outcome.ending == .code(0), "\(outcome.shown)")
+            return outcome.shown
+        }
+        let alice = ["--profile", "alice"]
+        _ = try await delete(
+            ["contact", "delete", "bob"] + alice, "Delete bob with all files?",
+            meanwhile: [
+                ["contact", "rename", "bob", "robert"] + alice,
+                ["contact", "rename", "carol", "bob"] + alice,
+            ])
+        let contacts = try await mounts.run(["contact", "list"] + alice).output
+        #expect(contacts == "bob\ndora\n" || contacts == "dora\nbob\n", "\(contacts)")
+        _ = try await delete(
+            ["profile", "delete", "dora"], "Delete dora with all chats and files?",
+            meanwhile: [["profile", "rename", "dora", "theo"], ["profile", "rename", "carol", "dora"]])
+        #expect(try await mounts.run(["profile", "list"]).output == "alice\nbob\ndora\n")
+    }
+
     @Test("delete everything waits for unmount, keeps foreign files")
     func everything() async throws {
         let mounts = try await TwoMounts.start(mounting: ["alice"])

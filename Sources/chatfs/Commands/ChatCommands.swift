@@ -78,10 +78,12 @@ struct ChatCommands {
             examples: [Example("chatfs \(word) delete \(sample) --yes", "Do not ask.")]
         ) { [kind, argument] invocation in
             let name = invocation[argument]
-            let (find, delete) = (
-                ChatManagementRequest(.find, kind, chat: name),
-                ChatManagementRequest(.delete, kind, chat: name)
-            )
+            let find = ChatManagementRequest(.find, kind, chat: name)
+            // By reference, because the name may belong to another chat after a long confirmation.
+            let delete = { @Sendable (found: [String]) throws(DesktopError) -> ChatManagementRequest in
+                guard found.count == 2 else { throw DeletionClient.malformed }
+                return ChatManagementRequest(.delete, kind, chat: found[1])
+            }
             let access = try ProfileAccess(invocation)
             let question = { @Sendable (found: [String]) in
                 "Delete \(PrintableText.escaping(found.first ?? name)) with all files?"
@@ -91,16 +93,16 @@ struct ChatCommands {
             } opened: { opened in
                 let found = try await find.carryOut(on: opened.core, naming: opened.folders)
                 try await Confirmation.ask(question(found), invocation)
-                _ = try await delete.carryOut(on: opened.core, naming: opened.folders)
+                _ = try await delete(found).carryOut(on: opened.core, naming: opened.folders)
                 return nil
             }
             guard let found else { return }
             // Ask before connecting, so that no daemon waits for the terminal.
             try await Confirmation.ask(question(found), invocation)
             try await access.use { daemon in
-                _ = try await Self.ask(daemon, delete)
+                _ = try await Self.ask(daemon, delete(found))
             } opened: { opened in
-                _ = try await delete.carryOut(on: opened.core, naming: opened.folders)
+                _ = try await delete(found).carryOut(on: opened.core, naming: opened.folders)
             }
         }
     }

@@ -75,7 +75,8 @@ enum ProfileCommand {
             try directory.profile(named: name)
         }
         try await Confirmation.ask("Delete \(profile.displayName) with all chats and files?", invocation)
-        let core = try await EmbeddedCore.open(directory, profile: profile.displayName)
+        // By its number, because the name may belong to another profile after a long confirmation.
+        let core = try await EmbeddedCore.open(directory, profile: profile)
         do throws(ChatError) {
             try await core.deleteProfile()
         } catch {
