@@ -93,6 +93,16 @@ struct ArchiveCommandTests {
                 && third.errors.contains("other.bin: The file was missing"))
         #expect(try mounts.folder.read("clear/alice/film.bin") == [1])
         #expect(try mounts.folder.read("clear/alice/other.bin").count == Self.bytes.count + 12)
+        // A file that cannot be fetched is a failure.
+        try await mounts.send(Array("never received".utf8) + Self.bytes, as: "never.bin")
+        mounts.relay.send(SIGKILL)
+        try await mounts.relay.ending()
+        for isMounted in [true, false] {
+            if !isMounted { #expect(try await mounts.leave("bob") == .code(0)) }
+            let failed = try await export(["--fetch"])
+            #expect(failed.ending == .code(1), "\(failed.errors)")
+            #expect(failed.errors.contains("alice/never.bin: ") && failed.errors.contains("1 failed"))
+        }
         // A foreign folder is not filled.
         _ = try mounts.folder.makeFolder("mine")
         try mounts.folder.write([1], to: "mine/a")

@@ -23,13 +23,15 @@ struct DecryptedExport: Sendable {
     }
 
     /// - Parameter fetches: True to receive remote files first.
-    /// - Throws: `ExitCode.failure` if a file could not be written; remote files are no failure.
+    /// - Throws: `ExitCode.failure` if a file could not be written. A remote file is a failure only with `fetches`.
     func run(fetches: Bool) async throws {
         var export = try await plan()
+        var wanted: Set<ItemID> = []
         if fetches {
             let absent = export.candidates.filter {
                 $0.item.file?.source == nil && $0.item.direction == .received
             }
+            wanted = Set(absent.map(\.item.id))
             try await FileFetcher(directory: directory, profile: profile).fetch(absent.map(\.item)) {
                 item, problem in
                 let name = absent.first { $0.item.id == item.id }
@@ -38,7 +40,7 @@ struct DecryptedExport: Sendable {
             }
             export = try await plan()
         }
-        let summary = try await write(export)
+        let summary = try await write(export, wanted)
         Self.show(summary)
         if summary.failures > 0 { throw ExitCode.failure }
     }
@@ -48,7 +50,7 @@ struct DecryptedExport: Sendable {
         return try await ThreadPool.shared.run { try PlainExport(of: profile, in: directory, chats: chats) }
     }
 
-    private func write(_ export: PlainExport) async throws -> Summary {
+    private func write(_ export: PlainExport, _ wanted: Set<ItemID>) async throws -> Summary {
         let (profile, path, isWhole) = (profile, path, isOfAllChats)
         return try await ThreadPool.shared.run {
             let folder = try naming(path) { try PlainFolder(path, of: profile) }
@@ -56,8 +58,10 @@ struct DecryptedExport: Sendable {
             defer { display.finish() }
             var summary = Summary()
             try export.run(into: folder) { candidate, outcome in
-                summary.outcomes[outcome, default: 0] += 1
-                guard let words = Self.words(outcome) else { return }
+                let isWanted = outcome == .notHere && wanted.contains(candidate.item.id)
+                if isWanted { summary.failures += 1 }
+                summary.outcomes[outcome, default: 0] += isWanted ? 0 : 1
+                guard let words = isWanted ? "The file is not local." : Self.words(outcome) else { return }
                 if case .failed = outcome { summary.failures += 1 }
                 display.finish()
                 Terminal.complain(

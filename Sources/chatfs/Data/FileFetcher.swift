@@ -52,19 +52,30 @@ struct FileFetcher: Sendable {
         }
     }
 
+    /// The time without a new byte after which the next file is tried.
+    private static let patience = Duration.seconds(60)
+
     /// Receives one file. Returns the reason for a failure as a sentence; nil on success.
     private static func receive(_ item: ChatItem, _ core: any ChatCore) async -> String? {
         guard let file = item.file else { return nil }
         do throws(ChatError) {
             try await core.setFileToReceive(file.id, approvedRelays: false)
+            var (received, last) = (UInt64(0), ContinuousClock.now)
             while let now = try await core.item(of: file.id)?.file {
                 switch now.status {
                 case .rcvComplete: return nil
                 case .rcvError(let problem), .rcvAborted(let problem): return problem.sentence
                 case .rcvCancelled: return "The sender cancelled the file."
                 case .rcvInvitation(described: false): return "The sender has not uploaded the file yet."
-                default: try? await Task.sleep(for: .milliseconds(100))
+                case .rcvTransfer(let bytes, _) where bytes > received:
+                    (received, last) = (bytes, ContinuousClock.now)
+                case .rcvWarning(let problem) where ContinuousClock.now - last > patience:
+                    return problem.sentence
+                case _ where ContinuousClock.now - last > patience:
+                    return "Nothing of it arrives."
+                default: break
                 }
+                try? await Task.sleep(for: .milliseconds(100))
             }
             return "The file was deleted."
         } catch {
