@@ -14,9 +14,24 @@ extension ConfigurationFile {
         _ option: any OptionDeclaration, to value: String, ofMount name: String,
         checkedBy reader: ConfigurationReader
     ) throws(ConfigurationError) -> Bool {
-        guard let text = try contents() else { return false }
+        // Without a file there may be no folder to lock.
+        guard try contents() != nil else { return false }
+        var isFound = false
+        try change { text throws(ConfigurationError) in
+            let changed = try edited(option, to: value, ofMount: name, in: text ?? [], checkedBy: reader)
+            isFound = changed != nil
+            return changed
+        }
+        return isFound
+    }
+
+    /// Returns the changed text; nil without such a mount.
+    private func edited(
+        _ option: any OptionDeclaration, to value: String, ofMount name: String, in text: [UInt8],
+        checkedBy reader: ConfigurationReader
+    ) throws(ConfigurationError) -> [UInt8]? {
         let before = try reader.read(text)
-        guard let index = before.mounts.firstIndex(where: { $0.name == name }) else { return false }
+        guard let index = before.mounts.firstIndex(where: { $0.name == name }) else { return nil }
         let mount = before.mounts[index]
         // A list of the mount replaces the one of all mounts.
         let present = option.repeats ? before.options(of: mount)[option.name] ?? [] : []
@@ -34,8 +49,7 @@ extension ConfigurationFile {
             throw ConfigurationError(
                 .content, "\(path) could not be changed: write \(option.name) = \(words.joined()) there.")
         }
-        try replace(with: edit.text)
-        return true
+        return edit.text
     }
 }
 

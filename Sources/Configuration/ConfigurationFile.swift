@@ -38,23 +38,53 @@ public struct ConfigurationFile: Sendable {
     ///
     /// - Throws: `syntax` or `content` if the file would not be valid; then it is unchanged. `storage`, `access`.
     public func append(_ text: String, checkedBy reader: ConfigurationReader) throws(ConfigurationError) {
-        var bytes = try contents() ?? []
-        if let last = bytes.last, last != UInt8(ascii: "\n") { bytes.append(UInt8(ascii: "\n")) }
-        if !bytes.isEmpty { bytes.append(UInt8(ascii: "\n")) }
-        bytes += Array(text.utf8)
-        _ = try reader.read(bytes)
-        try createIfMissing(example: "")
-        try replace(with: bytes)
+        do throws(SystemError) { _ = try makeFolder() } catch { throw unchangeable(error) }
+        try change { bytes throws(ConfigurationError) in
+            var bytes = bytes ?? []
+            if let last = bytes.last, last != UInt8(ascii: "\n") { bytes.append(UInt8(ascii: "\n")) }
+            if !bytes.isEmpty { bytes.append(UInt8(ascii: "\n")) }
+            bytes += Array(text.utf8)
+            _ = try reader.read(bytes)
+            return bytes
+        }
     }
 
-    /// Replaces the file. A reader sees the old file or the new one.
-    func replace(with bytes: [UInt8]) throws(ConfigurationError) {
+    /// Replaces the file, or the one that a link leads to. A reader sees the old file or the new one. Concurrent changes
+    /// follow one another.
+    /// - Parameter edit: Receives the bytes, nil without a file, and returns the new ones, nil for no change.
+    func change(
+        _ edit: ([UInt8]?) throws(ConfigurationError) -> [UInt8]?
+    ) throws(ConfigurationError) {
+        let place = try resolved()
+        let folder: OpenFile
         do throws(SystemError) {
-            try PrivateFolder.write(
-                bytes, to: path.lastPathName ?? path, in: OpenFile(path.parentPath, flags: O_RDONLY))
+            folder = try OpenFile(place.parentPath, flags: O_RDONLY)
         } catch {
-            throw ConfigurationError(.storage, "Could not change \(path).", cause: error)
+            throw unchangeable(error)
         }
+        // Some network filesystems cannot lock a folder.
+        try? folder.lock()
+        defer { withExtendedLifetime(folder) {} }
+        guard let bytes = try edit(try contents()) else { return }
+        do throws(SystemError) {
+            try PrivateFolder.write(bytes, to: place.lastPathName ?? place, in: folder)
+        } catch {
+            throw unchangeable(error)
+        }
+    }
+
+    private func resolved() throws(ConfigurationError) -> String {
+        var status = stat()
+        guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFLNK else { return path }
+        guard let text = realpath(path, nil) else {
+            throw unchangeable(SystemError(code: errno, operation: "follow a link"))
+        }
+        defer { free(text) }
+        return String(cString: text)
+    }
+
+    private func unchangeable(_ error: SystemError) -> ConfigurationError {
+        ConfigurationError(.storage, "Could not change \(path).", cause: error)
     }
 
     /// Creates the file, readable for its user alone, with its folder. Blocks.
@@ -62,19 +92,26 @@ public struct ConfigurationFile: Sendable {
     /// - Throws: `storage`.
     public func createIfMissing(example: String) throws(ConfigurationError) {
         do throws(SystemError) {
-            var folder = try OpenFile("/", flags: O_RDONLY)
-            let names = path.split(separator: "/").map(String.init)
-            for name in names.dropLast() {
-                if mkdirat(folder.descriptor, name, 0o700) != 0, errno != EEXIST {
-                    throw SystemError(code: errno, operation: "make a folder")
-                }
-                folder = try OpenFile(name, flags: O_RDONLY, in: folder)
-            }
-            guard let name = names.last, faccessat(folder.descriptor, name, F_OK, 0) != 0 else { return }
+            let folder = try makeFolder()
+            guard let name = path.lastPathName,
+                faccessat(folder.descriptor, name, F_OK, AT_SYMLINK_NOFOLLOW) != 0
+            else { return }
             try PrivateFolder.write(Array(example.utf8), to: name, in: folder)
         } catch {
             throw ConfigurationError(.storage, "Could not create \(path).", cause: error)
         }
+    }
+
+    /// Opens the folder of the file, and creates it if it is missing.
+    private func makeFolder() throws(SystemError) -> OpenFile {
+        var folder = try OpenFile("/", flags: O_RDONLY)
+        for name in path.pathNames.dropLast() {
+            if mkdirat(folder.descriptor, name, 0o700) != 0, errno != EEXIST {
+                throw SystemError(code: errno, operation: "make a folder")
+            }
+            folder = try OpenFile(name, flags: O_RDONLY, in: folder)
+        }
+        return folder
     }
 
     func contents() throws(ConfigurationError) -> [UInt8]? {

@@ -49,6 +49,37 @@ import Testing
                 == "[mounts.a]\nmountpoint = \"/a\"\n\n[mounts.b]\nmountpoint = \"/b\"\n")
     }
 
+    @Test func linkIsFollowed() throws {
+        try folder.write([], to: "dotfile")
+        #expect(chmod(folder.path("dotfile"), 0o600) == 0)
+        _ = try folder.makeFolder("chatfs")
+        #expect(symlink("../dotfile", file.path) == 0)
+        try file.append("[mounts.a]\nmountpoint = \"/a\"\n", checkedBy: reader)
+        #expect(try folder.read("dotfile") == Array("[mounts.a]\nmountpoint = \"/a\"\n".utf8))
+        #expect(unlink(folder.path("dotfile")) == 0)
+        try file.createIfMissing(example: "# new\n")
+        #expect(throws: ConfigurationError.self) {
+            try file.append("[mounts.a]\nmountpoint = \"/a\"\n", checkedBy: reader)
+        }
+        var status = stat()
+        #expect(lstat(file.path, &status) == 0 && status.st_mode & S_IFMT == S_IFLNK)
+    }
+
+    @Test func concurrentAppendsAreAllKept() async throws {
+        try await withThrowingTaskGroup { group in
+            for number in 0..<8 {
+                group.addTask { [file, reader] in
+                    try await ThreadPool.shared.run { () throws(ConfigurationError) in
+                        try file.append(
+                            "[mounts.a\(number)]\nmountpoint = \"/a\(number)\"\n", checkedBy: reader)
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        #expect(try file.read(with: reader).mounts.count == 8)
+    }
+
     @Test func fileThatOthersCanWriteIsRefused() throws {
         try file.createIfMissing(example: "")
         #expect(chmod(file.path, 0o620) == 0)
