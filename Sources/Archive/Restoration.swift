@@ -40,9 +40,24 @@ public struct Restoration: Sendable {
                 "The data directory exists already; name a new or empty folder with --data."
             )
         }
+        try Self.requireReplaceable(path)
         extraction = try Extraction(archive)
         key = try extraction.unlock(with: passphrase())
         self.path = path
+    }
+
+    /// The directory gets its place by rename(2), which replaces neither a link nor a mountpoint.
+    private static func requireReplaceable(_ path: String) throws(ArchiveError) {
+        var (status, parent) = (stat(), stat())
+        guard lstat(path, &status) == 0 else { return }
+        if status.st_mode & S_IFMT == S_IFLNK {
+            throw ArchiveError(
+                .file, "The data directory would replace a link; name the folder behind it with --data.")
+        }
+        if stat(path.parentPath, &parent) == 0, status.st_dev != parent.st_dev {
+            throw ArchiveError(
+                .file, "The data directory would replace a mountpoint; name a new folder in it with --data.")
+        }
     }
 
     /// Extracts the files, checks the databases and renames the directory.

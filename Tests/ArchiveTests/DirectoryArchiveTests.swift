@@ -324,6 +324,19 @@ struct DirectoryArchiveTests {
         #expect(try !isLeft(seconds: 100))
     }
 
+    @Test("an import does not replace a link")
+    func link() throws {
+        let archive = try archive()
+        _ = try folder.makeFolder("target")
+        #expect(symlink(folder.path("target"), folder.path("link")) == 0)
+        for place in ["link", "link/"] {
+            let error = #expect(throws: ArchiveError.self) {
+                try Restoration(archive, to: folder.path(place), passphrase: passphrase)
+            }
+            #expect(error?.sentence.contains("replace a link") == true)
+        }
+    }
+
     @Test("an unreadable folder stops the export")
     func unreadable() throws {
         _ = try folder.makeFolder("data/profiles/1/outbox")

@@ -111,6 +111,21 @@ struct ArchiveCommandTests {
         #expect(!refused.succeeded && refused.errors.contains("holds other files"), "\(refused.errors)")
     }
 
+    @Test("an import does not replace a mountpoint")
+    func mountpoint() async throws {
+        let mounts = try await Self.received()
+        let archive = mounts.path("a.zip")
+        #expect(try await Self.run(mounts, ["export", archive, "--data", mounts.data]).succeeded)
+        let disk = try await SmallDisk(at: mounts.folder.makeFolder("disk"), size: "20m")
+        if disk.isLimit { return }
+        let refused = try await Self.run(mounts, ["import", archive, "--data", mounts.path("disk")])
+        #expect(
+            refused.ending == .code(1) && refused.errors.contains("replace a mountpoint"), "\(refused.errors)"
+        )
+        #expect(access(mounts.path("disk.importing"), F_OK) != 0)
+        withExtendedLifetime(disk) {}
+    }
+
     @Test("an interrupted export leaves nothing")
     func interrupted() async throws {
         let mounts = try await Self.received()
