@@ -93,6 +93,20 @@ import Testing
         #expect(try await chatfs("verify").succeeded)
     }
 
+    @Test func damageOfTheFirstDatabaseIsALineForPrograms() async throws {
+        try await stage.make(passphrase: "correct horse")
+        for suffix in ["-wal", "-shm"] { unlink(stage.folder.path("data/chatfs.db\(suffix)")) }
+        let path = stage.folder.path("data/chatfs.db")
+        let file = try OpenFile(path, flags: O_RDWR)
+        let size = Int(try file.size())
+        try file.write([UInt8](repeating: 7, count: size - 8192), at: 8192)
+        let outcome = try await chatfs("verify --json")
+        #expect(outcome.ending == .code(1), "\(outcome.errors)")
+        #expect(
+            outcome.output.contains("\"profile\":\"chatfs.db\"")
+                && outcome.output.contains("\"verified\":{"), "\(outcome.output)\(outcome.errors)")
+    }
+
     @Test func nextCommandCompletesAKilledCreation() async throws {
         let killed = try await KilledCommand(in: stage.folder)
         for step in 1...60 {

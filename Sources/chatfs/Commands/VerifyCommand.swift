@@ -98,7 +98,7 @@ enum VerifyCommand {
                 let record = VerificationRecord(
                     time: SystemWallClock().now().seconds, databases: 1, files: 0, bytes: 0,
                     findings: [finding])
-                Terminal.print(String(decoding: record.encoded, as: UTF8.self))
+                try show(record, of: DataDirectory.databaseFile, isForPrograms)
             } else {
                 Terminal.print(PrintableText.escaping(finding.sentence))
             }
