@@ -177,7 +177,7 @@ import XFTP
         await stage.hydrator.shutDown()
         let name = try #require(try files(of: stage).first)
         try OpenFile(stage.folder.path("staging/received/" + name), flags: O_RDWR)
-            .write([1], at: 5 * Self.chunk - 1)
+            .write([1, 2, 3, 4], at: 5 * Self.chunk - 4)
 
         let next = try Stage(settings: Self.settings, after: stage)
         let before = source.fetches.count
