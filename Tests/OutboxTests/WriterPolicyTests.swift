@@ -34,6 +34,8 @@ import Testing
         let caller = Caller(executable: "/bin/busybox", arguments: words)
         #expect(caller.needsArguments)
         #expect(WriterPolicy().program(caller) == WriterProgram("wget", .resuming))
+        let copy = Caller(executable: "/usr/bin/coreutils", arguments: ["cp", "a", "b"])
+        #expect(copy.needsArguments && WriterPolicy().program(copy) == WriterProgram("cp", .copying))
         #expect(
             !Caller(executable: "/bin/cp").needsArguments
                 && Caller(executable: "/usr/bin/python3.11").needsArguments)

@@ -81,7 +81,7 @@ extension Caller {
     }
 
     private var isMultiCall: Bool { Self.multiCalls.contains(name) }
-    private static let multiCalls = ["busybox", "toybox"]
+    private static let multiCalls = ["busybox", "toybox", "coreutils"]
 
     /// For a multi-call program, the applet that was called.
     fileprivate var applet: Caller {
