@@ -38,8 +38,8 @@ public final class Snapshot {
     ///   - passphrase: Unlocks the copy.
     ///   - cost: The derivation cost of the passphrase.
     ///   - goOn: Called between files. An error ends the snapshot.
-    /// - Throws: `ArchiveError`: `.noSpace`, `.file`; the errors of `goOn`; `ChatError`, `KeySlotsError` and other errors of the copied
-    ///   parts.
+    /// - Throws: `ArchiveError`: `.noSpace`, `.file`; the errors of `goOn`; `ChatError`, `KeySlotsError` and other
+    ///   errors of the copied parts.
     public convenience init(
         of directory: DataDirectory, only selection: (profile: Profile, chats: [ChatReference])? = nil,
         passphrase: SecretBytes, cost: Argon2id.Cost = .usual, goOn: @escaping () throws -> Void = {}

@@ -189,9 +189,9 @@ import Testing
                         // Without exit information, an end that no signal mask shows is unknown.
                         let isUnknown = !tellsExits && !evidence.handledSignal
                         #expect(ending.isFinished || isUnknown, "\(place)")
-                        #expect(kind.patience == 0 || ending != .runs, "\(place)")
+                        #expect(kind.maxQuietTimes == 0 || ending != .runs, "\(place)")
                     case .held: #expect(!ending.isFinished, "\(place)")
-                    case .waits: #expect(ending == .runs && kind.patience > 0, "\(place)")
+                    case .waits: #expect(ending == .runs && kind.maxQuietTimes > 0, "\(place)")
                     }
                     #expect(tellsExits || !evidence.handledSignal || verdict != .finished, "\(place)")
                 }

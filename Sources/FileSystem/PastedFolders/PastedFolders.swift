@@ -7,7 +7,7 @@ import Posix
 /// Pasted folders, from their first file until each is sent as one archive. Drives their machines. `PastedChanges`
 /// implements the user's changes.
 ///
-/// Thread-safe; blocking work runs on `ThreadPool.shared`.
+/// Thread-safe; archives are made on the threads of `PastedTimers`, and after the unmount on `ThreadPool.shared`.
 final class PastedFolders: Sendable {
     let tree: PastedTree
     private let names: Namespace

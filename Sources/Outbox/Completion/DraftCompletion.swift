@@ -66,12 +66,12 @@ struct DraftCompletion: Hashable, Sendable {
 
     /// The wait for a running writer that may continue the draft, until it has been silent for long.
     private var waitForRunningWriter: Verdict? {
-        let running = writers.filter { $0.outcome == nil }
-        guard let writer = running.max(by: { $0.program.kind.patience < $1.program.kind.patience }) else {
+        let running = writers.lazy.filter { $0.outcome == nil }.map(\.program)
+        guard let program = running.max(by: { $0.kind.maxQuietTimes < $1.kind.maxQuietTimes }) else {
             return nil
         }
-        let left = quietTime * writer.program.kind.patience - silence
-        return left > .zero ? .waits(.running(writer.program.name), limit: left) : nil
+        let left = quietTime * program.kind.maxQuietTimes - silence
+        return left > .zero ? .waits(.running(program.name), limit: left) : nil
     }
 }
 

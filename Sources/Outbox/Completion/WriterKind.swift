@@ -16,7 +16,7 @@ public enum WriterKind: String, CaseIterable, Hashable, Sendable {
 
 extension WriterKind {
     /// The number of quiet times for which a running program may leave a closed file unfinished; 0 if it does not.
-    var patience: Int {
+    var maxQuietTimes: Int {
         switch self {
         case .ordinary, .copying: 0
         case .scripted: 30
@@ -25,7 +25,7 @@ extension WriterKind {
     }
 
     /// True if its unfinished files are held after a crash of the mount.
-    var isDoubted: Bool { patience > WriterKind.scripted.patience }
+    var isDoubted: Bool { [.resuming, .serving, .closing].contains(self) }
 
     /// True if nothing is known about the program but its name.
     var isUnknown: Bool { self == .ordinary || self == .scripted }

@@ -53,7 +53,7 @@ struct FileFetcher: Sendable {
     }
 
     /// The time without a new byte after which the next file is tried.
-    private static let patience = Duration.seconds(60)
+    private static let stallLimit = Duration.seconds(60)
 
     /// Receives one file. Returns the reason for a failure as a sentence; nil on success.
     private static func receive(_ item: ChatItem, _ core: any ChatCore) async -> String? {
@@ -69,9 +69,9 @@ struct FileFetcher: Sendable {
                 case .rcvInvitation(described: false): return "The sender has not uploaded the file yet."
                 case .rcvTransfer(let bytes, _) where bytes > received:
                     (received, last) = (bytes, ContinuousClock.now)
-                case .rcvWarning(let problem) where ContinuousClock.now - last > patience:
+                case .rcvWarning(let problem) where ContinuousClock.now - last > stallLimit:
                     return problem.sentence
-                case _ where ContinuousClock.now - last > patience:
+                case _ where ContinuousClock.now - last > stallLimit:
                     return "Nothing of it arrives."
                 default: break
                 }
