@@ -30,7 +30,7 @@ final class FileSystemFixture {
         clock: any OutboxClock = SystemOutboxClock(), drafts: MemoryDrafts? = nil,
         callers: CallerPolicy = CallerPolicy(), opener: Caller? = nil, traits: ProgramTraits? = nil,
         thumbnails: (any ThumbnailMaking)? = nil,
-        pictures: RecognisedPictures? = nil, removalTimeout: Duration = .seconds(60),
+        pictures: RecognisedPictures? = nil, changeTimeout: Duration = .seconds(60),
         items: (ScriptedCore) -> Void = { _ in }
     ) async throws -> FileSystemFixture {
         let folder = try TemporaryFolder()
@@ -47,7 +47,7 @@ final class FileSystemFixture {
         let fixture = try await FileSystemFixture(
             folder, core, deletion, quietTime, readDeadline, clock, drafts, itemsInMemory: itemsInMemory,
             itemsLoadedAhead: itemsLoadedAhead, callers: callers, opener: opener, traits: traits,
-            thumbnails: thumbnails, pictures: pictures, removalTimeout: removalTimeout)
+            thumbnails: thumbnails, pictures: pictures, changeTimeout: changeTimeout)
         if showsEverything { await fixture.fileSystem.showEverything() }
         return fixture
     }
@@ -59,7 +59,7 @@ final class FileSystemFixture {
         _ drafts: MemoryDrafts? = nil, itemsInMemory: Int? = nil, itemsLoadedAhead: Int = 0,
         callers: CallerPolicy = CallerPolicy(), opener: Caller? = nil, traits: ProgramTraits? = nil,
         thumbnails: (any ThumbnailMaking)? = nil,
-        pictures: RecognisedPictures? = nil, removalTimeout: Duration = .seconds(60)
+        pictures: RecognisedPictures? = nil, changeTimeout: Duration = .seconds(60)
     ) async throws {
         self.folder = folder
         self.core = core
@@ -79,7 +79,7 @@ final class FileSystemFixture {
         if let opener { settings.identifyCaller = { _ in opener } }
         settings.lookAtProgram = { _, _ in traits }
         settings.callerTimeout = .seconds(60)
-        settings.removalTimeout = removalTimeout
+        settings.changeTimeout = changeTimeout
         if let pictures { settings.recognisePicture = { pictures.recognise($0) } }
         if let itemsInMemory { settings.itemsInMemory = itemsInMemory }
         settings.itemsLoadedAhead = itemsLoadedAhead

@@ -151,7 +151,7 @@ struct RemovedDraftTests {
     @Test("a removal outlives its request", arguments: [true, false])
     func removedBySlowCore(isBeingSent: Bool) async throws {
         let isHeld = Lock(true)
-        let fixture = try await Fixture.make(deletion: .own, removalTimeout: .milliseconds(200)) { core in
+        let fixture = try await Fixture.make(deletion: .own, changeTimeout: .milliseconds(200)) { core in
             core.state.withLock { state in
                 if isBeingSent { state.sentStatus = .sndTransfer(sent: 0, total: 10) }
                 state.whenRemoving = {

@@ -60,6 +60,29 @@ struct SendingAgainTests {
         #expect(try await retry(fixture) == EPERM)
     }
 
+    @Test("a resend outlives its request")
+    func slow() async throws {
+        let files = try TemporaryFolder()
+        let path = try files.write([1, 2, 3], to: "a.bin")
+        let isHeld = Lock(true)
+        let fixture = try await Fixture.make(changeTimeout: .milliseconds(200)) { core in
+            _ = Self.failed(at: path, core)
+            core.state.withLock { state in
+                state.whenHanded = {
+                    while isHeld.withLock({ $0 }) { try? await Task.sleep(for: .milliseconds(5)) }
+                }
+            }
+        }
+        // The kernel locks the inode until the answer. The second request joins the first.
+        #expect(try await retry(fixture) == ETIMEDOUT)
+        #expect(try await retry(fixture) == ETIMEDOUT)
+        isHeld.withLock { $0 = false }
+        try await wait(until: "it is sent") {
+            try fixture.attribute("user.chatfs.state", of: "bob/a.bin") == "sent"
+        }
+        #expect(fixture.core.state.withLock { $0.sent.count } == 1)
+    }
+
     @Test("a failed resend changes nothing")
     func refused() async throws {
         let files = try TemporaryFolder()

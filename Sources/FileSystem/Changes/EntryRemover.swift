@@ -80,26 +80,15 @@ final class EntryRemover: Sendable {
         }
     }
 
-    /// Answers with the outcome of a removal, or with ETIMEDOUT after `timeout`: the kernel locks the folder until the
-    /// answer. The removal then goes on, and the name vanishes when it is done.
+    /// Answers with the outcome of a removal. The name vanishes when a late removal is done.
     private func answer(_ removal: @escaping @Sendable () async throws -> [NamespaceChange]) -> Answer<Void> {
-        .later { [notices, timeout] in
-            let removal = Task { try await removal() }
-            switch await removal.result(within: timeout) {
-            case .success(let changes)?:
-                for change in changes { notices.requested(change) }
-                return .success(())
-            case .failure(let error)?: return .failure(FileSystemError(error))
-            case nil where Task.isCancelled:
-                removal.cancel()
-                return .failure(FileSystemError(EINTR))
-            case nil:
-                Task { if let changes = try? await removal.value { notices.happened(changes) } }
-                return .failure(
-                    FileSystemError(
-                        ETIMEDOUT, "The SimpleX core has not answered yet. The file is removed when it does.")
-                )
-            }
+        Answer<[NamespaceChange]>.waiting(
+            atMost: timeout, or: "The SimpleX core has not answered yet. The file is removed when it does.",
+            late: { [notices] in notices.happened($0) }, removal
+        )
+        .map { [notices] changes in
+            for change in changes { notices.requested(change) }
+            return .success(())
         }
     }
 

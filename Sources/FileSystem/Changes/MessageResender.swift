@@ -5,19 +5,24 @@ import Outbox
 import Posix
 
 /// Implements `chatfs retry` for a message whose upload the core gave up. No core resumes such an upload: the official
-/// core has no command for it, and loses some uploads altogether. Stateless.
+/// core has no command for it, and loses some uploads altogether. Thread-safe.
 final class MessageResender: Sendable {
     private let names: Namespace
     private let outbox: any DraftStore
     private let core: any ChatCore
     private let contents: any ContentStore
     private let tree: TreeUpdater
+    private let timeout: Duration
+    /// Messages that are being sent again; a repeated request joins.
+    private let running = Lock<[ItemID: Task<Void, any Error>]>([:])
     private let log = Log("filesystem")
 
+    /// - Parameter timeout: Maximum wait for the core.
     init(
         names: Namespace, outbox: any DraftStore, core: any ChatCore, contents: any ContentStore,
-        tree: TreeUpdater
+        tree: TreeUpdater, timeout: Duration
     ) {
+        self.timeout = timeout
         self.names = names
         self.outbox = outbox
         self.core = core
@@ -27,8 +32,24 @@ final class MessageResender: Sendable {
 
     /// Sends the file in a new message and deletes the old one for all members, who could never read it. The entry
     /// keeps its name, inode number and time. Idempotent: a repeated call after a crash does not send twice.
-    func sendAgain(_ item: ChatItem) async throws {
-        guard let file = item.file, case .sndError = file.status else { throw FileSystemError.notPermitted }
+    func sendAgain(_ item: ChatItem) -> Answer<Void> {
+        guard let file = item.file, case .sndError = file.status else { return .refused(.notPermitted) }
+        return .waiting(
+            atMost: timeout, or: "The SimpleX core has not answered yet. The file is sent again when it does."
+        ) { [self] in
+            try await running.withLock { running in
+                if let task = running[item.id] { return task }
+                let task = Task {
+                    defer { self.running.withLock { $0[item.id] = nil } }
+                    try await self.sendAgain(item, file)
+                }
+                running[item.id] = task
+                return task
+            }.value
+        }
+    }
+
+    private func sendAgain(_ item: ChatItem, _ file: ChatFile) async throws {
         let location =
             if let source = file.source { source } else { try await core.location(of: file.id) }
         guard let location else {

@@ -80,9 +80,7 @@ struct AttributedEntry: Sendable {
             if PastedTree.holds(node.id) { return drafts.retry(folder: node.id) }
             guard let file = draftFile else { return .refused(.gone) }
             return drafts.retry(file)
-        case .item(let item):
-            guard case .sndError = item.file?.status else { return .refused(.notPermitted) }
-            return .waiting { [resender] in try await resender.sendAgain(item) }
+        case .item(let item): return resender.sendAgain(item)
         case .root, .control, .status, .transfers, .recovered, .marker, .chat, .thumbnails, .thumbnail,
             .messages, .messageLog:
             return .refused(.notPermitted)

@@ -1,4 +1,5 @@
 import Base
+import Glibc
 import Hydration
 import Posix
 
@@ -23,6 +24,30 @@ public enum Answer<Value: Sendable>: Sendable {
                 return .success(try await body())
             } catch {
                 return .failure(FileSystemError(error))
+            }
+        }
+    }
+
+    /// Runs `body` as `waiting` does, for requests during which the kernel locks a folder or an inode. After `limit`
+    /// they are answered with ETIMEDOUT, while `body` goes on.
+    /// - Parameters:
+    ///   - message: The sentence of that error.
+    ///   - late: Receives a value that comes after the answer.
+    static func waiting(
+        atMost limit: Duration, or message: String, late: @escaping @Sendable (Value) -> Void = { _ in },
+        _ body: @escaping @Sendable () async throws -> Value
+    ) -> Self {
+        .later {
+            let work = Task { try await body() }
+            switch await work.result(within: limit) {
+            case .success(let value)?: return .success(value)
+            case .failure(let error)?: return .failure(FileSystemError(error))
+            case nil where Task.isCancelled:
+                work.cancel()
+                return .failure(FileSystemError(EINTR))
+            case nil:
+                Task { if let value = try? await work.value { late(value) } }
+                return .failure(FileSystemError(ETIMEDOUT, message))
             }
         }
     }

@@ -116,7 +116,7 @@ public final class FileSystem: FileOperations {
         remover = EntryRemover(
             names: names, nodes: nodes, outbox: outbox, drafts: drafts, core: core, contents: contents,
             notices: notices, rule: DeletionRule(clock: clock) { permissions.deletion },
-            readers: readers, user: user, timeout: settings.removalTimeout)
+            readers: readers, user: user, timeout: settings.changeTimeout)
         changes = NameChanges(
             loader: loader, opener: opener, drafts: drafts, pasted: pasted, remover: remover,
             attributes: attributes, outbox: outbox, user: user)
@@ -128,7 +128,8 @@ public final class FileSystem: FileOperations {
         extended = ExtendedAttributes(
             nodes: nodes, entries: entries, drafts: drafts,
             resender: MessageResender(
-                names: names, outbox: outbox, core: core, contents: contents, tree: updater),
+                names: names, outbox: outbox, core: core, contents: contents, tree: updater,
+                timeout: settings.changeTimeout),
             profile: core.profile, types: types)
         lister = EntryLister(
             names: names, loader: loader, attributes: attributes, extended: extended,
