@@ -135,6 +135,26 @@ struct DraftStoreTests {
         await stage.fixture.end()
     }
 
+    @Test("opening waits for the item of a moved draft", arguments: [DraftState.queued, .sending, .sent])
+    func movedBeforeItsItem(state: DraftState) async throws {
+        let stage = try await Scene()
+        let item = try await item(of: stage)
+        // The core has moved the bytes.
+        stage.draft.fail(.open, with: OutboxError(.storage, "Could not open a file."))
+        stage.draft.change { $0.state = state }
+        let opens = Lock(0)
+        stage.draft.beforeOpening { opens.withLock { $0 += 1 } }
+        let (fileSystem, id) = (stage.fileSystem, stage.id)
+        let opening = Task { try await fileSystem.open(id, flags: O_RDONLY).value() }
+        try await wait(until: "it tries") { opens.withLock { $0 } > 0 }
+        stage.drafts.tell(.became(stage.draft, item))
+        let handle = try await opening.value
+        #expect(try await stage.fixture.read(handle, at: 0, count: 3) == [0, 1, 2])
+        stage.fileSystem.release(handle)
+        #expect(await stage.fileSystem.open(stage.id, flags: O_WRONLY).code() == EPERM)
+        await stage.fixture.end()
+    }
+
     @Test("writing a just sent draft is refused")
     func sentBeforeWriting() async throws {
         let stage = try await Scene()

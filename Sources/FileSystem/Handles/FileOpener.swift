@@ -3,6 +3,7 @@ import ChatCore
 import Glibc
 import Namespace
 import Outbox
+import Posix
 
 /// Implements open(2) and creat(2). Stateless; thread-safe.
 final class FileOpener: Sendable {
@@ -89,8 +90,24 @@ final class FileOpener: Sendable {
             if writes && node.folder == .recovered { return .refused(.notPermitted) }
             // The archive of its folder replaced it after the program's lookup.
             if writes, PastedTree.holds(id), nodes.pasted.node(id) == nil { return .refused(.gone) }
-            return .blocking { [self] in
-                try open(file, at: node, flags: flags, writes: writes, by: thread)
+            let isLeaving: Set<DraftState> = writes ? [] : [.queued, .sending, .sent]
+            return .waiting { [self] in
+                let deadline = ContinuousClock.now + Self.shortDeadline
+                while true {
+                    do {
+                        return try await ThreadPool.shared.run { [self] in
+                            try open(file, at: node, flags: flags, writes: writes, by: thread)
+                        }
+                    } catch {
+                        // The core moves the bytes before the tree has its item.
+                        guard isLeaving.contains(file.state), ContinuousClock.now < deadline else {
+                            throw error
+                        }
+                        guard (try? await Task.sleep(for: .milliseconds(5))) != nil else {
+                            throw FileSystemError(EINTR)
+                        }
+                    }
+                }
             }
         }
     }
