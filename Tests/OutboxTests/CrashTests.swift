@@ -73,6 +73,24 @@ import Testing
         try await expectOneMessage(try await crash(at: step).reopen(boot: "next boot"))
     }
 
+    @Test(arguments: [0, 20_000, nil])
+    func powerCutSparesTheBytesOfQueuedDrafts(length: Int?) async throws {
+        let remains = try await crash(at: .queued)
+        let file = try #require(try remains.folder.names(in: "outbox/spool").first)
+        let path = remains.folder.path("outbox/spool/\(file)")
+        // The spool file was never synchronised.
+        if let length { truncate(path, length) } else { unlink(path) }
+        let core = try RecordingCore(stagingFolder: remains.folder.path("staging"), sent: remains.sent)
+        let next = try Workbench(in: remains.folder, core: core, boot: "next boot", starts: false)
+        let draft = try #require(next.outbox.drafts().first)
+        #expect(draft.state == .queued)
+        try draft.opened(for: .reading)
+        #expect(try next.content(of: draft) == Self.bytes)
+        draft.closed(for: .reading)
+        next.outbox.start()
+        try await expectOneMessage(next)
+    }
+
     @Test func coreDyingBeforeReplySendsOnce() async throws {
         let folder = try TemporaryFolder()
         let core = try RecordingCore(stagingFolder: folder.path("staging"))

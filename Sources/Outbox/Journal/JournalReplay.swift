@@ -23,6 +23,7 @@ struct JournalReplay {
             case .dropped: dropped.append(entry.record.id)
             }
         }
+        for machine in machines { repair(machine) }
         // Makes names of unsynchronised files durable before the rows do.
         if !recovered.isEmpty { try context.spool.synchronise() }
         try context.journal.apply(recovered, removing: dropped)
@@ -37,6 +38,47 @@ struct JournalReplay {
     private func trusted(_ row: Journal.Entry) -> Journal.Entry {
         guard row.state == .closed, context.spool.isMarked(row.record.spool) else { return row }
         return Journal.Entry(row.record, .open)
+    }
+
+    /// Restores bytes that a power cut damaged in the spool from the copy for the core, which was synchronised. Programs
+    /// read the spool until the core has the file, and edit it if they take the draft back.
+    private func repair(_ machine: DraftMachine) {
+        let record = machine.record
+        guard let staged = machine.phase.staged, !record.isTrusted(in: context.boot), !isWhole(record) else {
+            return
+        }
+        do {
+            let file = try OpenFile(context.staging.path(of: staged), flags: O_RDONLY)
+            let copy = try CryptoFileReader(file: file, arguments: staged.arguments)
+            // A copy without metadata is another file.
+            guard copy.size == record.size else { return }
+            try context.spool.replace(record.spool, key: record.key) { file in
+                var size: UInt64 = 0
+                try copy.decrypt { piece throws(CryptographyError) in
+                    try file.write(piece, at: size)
+                    size += UInt64(piece.count)
+                }
+            }
+        } catch let error as SystemError where error.code == ENOENT {
+            // The core has taken the copy: programs wait for its item.
+            context.spool.remove(record.spool)
+        } catch {
+            // The file is sent nevertheless.
+            context.log.notice("draft not restored: error=\(sentence(of: error))")
+        }
+    }
+
+    private func isWhole(_ record: DraftRecord) -> Bool {
+        guard let file = try? context.spool.open(record.spool, key: record.key), file.size == record.size
+        else { return false }
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 4096)
+        defer { buffer.deallocate() }
+        var offset: UInt64 = 0
+        while offset < record.size {
+            guard let count = try? file.read(into: buffer, at: offset), count > 0 else { return false }
+            offset += UInt64(count)
+        }
+        return true
     }
 
     /// Returns the bytes of an unfinished draft and makes them durable; 0 only if its file does not exist.

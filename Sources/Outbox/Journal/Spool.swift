@@ -24,6 +24,21 @@ final class Spool: Sendable {
         return try sealed(file, name, key: key, second: hasSecond ? try openSecond(name, flags: 0) : nil)
     }
 
+    /// Replaces a file by a synchronised one with the bytes that `write` writes.
+    func replace(_ name: String, key: [UInt8], _ write: (SealedFile) throws -> Void) throws {
+        let new = name + ".new"
+        unlinkat(directory.descriptor, new, 0)
+        let file = try sealed(
+            OpenFile(new, flags: O_RDWR | O_CREAT | O_EXCL, in: directory), name, key: key, second: nil)
+        try write(file)
+        try file.synchronise()
+        unlinkat(directory.descriptor, Self.second(name), 0)
+        try check("replace a file") {
+            renameat(directory.descriptor, new, directory.descriptor, name)
+        }
+        try directory.synchronise()
+    }
+
     private func sealed(
         _ file: OpenFile, _ name: String, key: [UInt8], second: OpenFile?
     ) throws -> SealedFile {

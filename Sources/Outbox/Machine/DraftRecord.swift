@@ -41,6 +41,9 @@ struct DraftRecord: Hashable, Sendable {
         case killedWriter = 2
     }
 
+    /// True if no power cut can have damaged the spool file.
+    func isTrusted(in boot: String) -> Bool { isDurable || self.boot == boot }
+
     /// The name for recipients.
     var sentName: String {
         SafeFileName.make(from: String(decoding: name, as: UTF8.self)) ?? "file-\(id)"

@@ -16,7 +16,7 @@ enum DraftRestoration {
         switch entry.state {
         case .queued, .sent, .failed, .unsure, .withdrawn:
             self = .kept(DraftMachine(restoring: record, entry.state))
-        case .closed where record.isDurable || record.boot == moment.boot:
+        case .closed where record.isTrusted(in: moment.boot):
             self = .kept(DraftMachine(restoring: record, entry.state))
         case .recovered:
             if case .success(0) = spooled() {
