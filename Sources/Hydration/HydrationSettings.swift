@@ -56,7 +56,7 @@ public struct HydrationSettings: Sendable {
     /// Bytes of memory for chunks that do not fit on the disk.
     public var spareMemory: UInt64 = 64 << 20
     /// Bytes of memory for written chunks that a reader will request next; 0 for none.
-    public var unreadMemory: UInt64 = 8 << 20
+    public var unreadMemory: UInt64 = 4 << 20
     /// Open stored files; beyond this number the least recently used ones are closed.
     public var filesKeptOpen = 256
 

@@ -106,26 +106,32 @@ import Testing
     @Test func awaitedChunksAreReadFromMemory() async throws {
         let parts = try Parts(.stream)
         let store = parts.store
-        for chunk in 2..<6 {
+        for chunk in [1, 2, 5, 6, 4, 7, 3] {
             let fetched = try await parts.fetch(chunk)
             store.hold(fetched, chunk)
-            #expect(try store.write(fetched, chunk, isAwaited: chunk > 2))
+            var isSecond = false
+            let isKept = try store.write(fetched, chunk) { asked in
+                defer { isSecond = asked == chunk }
+                return asked > 2 || asked == 2 && !isSecond
+            }
+            #expect(isKept)
         }
         try store.file?.truncate(to: 0)
         let start = UInt64(parts.source.header.count)
         func content(of chunk: UInt64) -> Range<UInt64> {
             chunk * Self.chunk - start..<(chunk + 1) * Self.chunk - start
         }
-        // Never awaited, and evicted.
-        #expect(throws: DamagedChunks.self) { _ = try parts.read(content(of: 2)) }
-        #expect(throws: DamagedChunks.self) { _ = try parts.read(content(of: 3)) }
-        let front = content(of: 4)
+        // Never awaited, passed during the write, and later than two others.
+        for chunk: UInt64 in [1, 2, 5, 6, 7] {
+            #expect(throws: DamagedChunks.self) { _ = try parts.read(content(of: chunk)) }
+        }
+        let front = content(of: 3)
         try parts.expectRead(front.lowerBound..<front.upperBound - 1)
         try parts.expectRead(front)
         #expect(throws: DamagedChunks.self, "the reader has passed it") { _ = try parts.read(front) }
-        try parts.expectRead(content(of: 5).lowerBound..<content(of: 5).upperBound - 1)
+        try parts.expectRead(content(of: 4).lowerBound..<content(of: 4).upperBound - 1)
         store.forgetUnread()
-        #expect(throws: DamagedChunks.self) { _ = try parts.read(content(of: 5)) }
+        #expect(throws: DamagedChunks.self) { _ = try parts.read(content(of: 4)) }
     }
 
     @Test func evictedChunksAreReleased() async throws {

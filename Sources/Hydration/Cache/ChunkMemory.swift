@@ -47,7 +47,27 @@ final class ChunkMemory: Sendable {
         return gone
     }
 
-    func fits(_ chunk: any FetchedChunk) -> Bool { UInt64(chunk.bytes.count) <= limit }
+    /// Keeps a chunk if there is space once enough of `evictable` are evicted, in their order.
+    func keep(_ key: Key, _ chunk: any FetchedChunk, evicting evictable: [Key]) {
+        let released = state.withLock { state in
+            var released = [state.take(key)]
+            for other in evictable where state.held + UInt64(chunk.bytes.count) > limit {
+                released.append(state.take(other))
+            }
+            guard state.held + UInt64(chunk.bytes.count) <= limit else { return released }
+            state.uses += 1
+            state.chunks[key] = (chunk, state.uses)
+            state.held += UInt64(chunk.bytes.count)
+            return released
+        }
+        withExtendedLifetime(released) {}
+    }
+
+    /// The keys of a store, and those of all others.
+    func keys(of store: UInt64) -> (own: [Key], others: [Key]) {
+        let keys = state.withLock { Array($0.chunks.keys) }
+        return (keys.filter { $0.store == store }, keys.filter { $0.store != store })
+    }
 
     func holds(_ key: Key) -> Bool { state.withLock { $0.chunks[key] != nil } }
 

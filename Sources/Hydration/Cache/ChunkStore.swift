@@ -30,7 +30,7 @@ final class ChunkStore: Sendable {
         case arrived(any FetchedChunk)
         /// In `ChunkMemory`, until evicted.
         case inMemory
-        /// Also in `unread`, until a reader has passed it or it is evicted.
+        /// Also in `unread` if there was space, until a reader has passed it.
         case onDisk
         /// On the disk since an earlier mount, and not yet compared with its digest.
         case unchecked
@@ -283,10 +283,11 @@ final class ChunkStore: Sendable {
 
     /// Writes a held chunk to the disk. Returns false if it is no longer wanted.
     /// - Parameters:
-    ///   - isAwaited: If true, a sequential reader has yet to read it.
+    ///   - isAwaited: Returns true while a sequential reader has yet to read a chunk.
     ///   - isHere: If true, the file has these bytes already.
     func write(
-        _ fetched: any FetchedChunk, _ chunk: Int, isAwaited: Bool = false, isHere: Bool = false
+        _ fetched: any FetchedChunk, _ chunk: Int, isAwaited: (Int) -> Bool = { _ in false },
+        isHere: Bool = false
     ) throws(SystemError) -> Bool {
         let file = state.withLock { $0.isClosed || $0.chunks[chunk] == nil ? nil : $0.file }
         guard let file else { return false }
@@ -304,7 +305,14 @@ final class ChunkStore: Sendable {
         if written >= Self.portion { file.beginWritingBack() }
         tagging.finish()
         // Reading it back would cost a copy and another pass over its tags.
-        if isAwaited, unread.fits(fetched) { _ = unread.keep(key(chunk), fetched) }
+        if isAwaited(chunk) {
+            let (own, others) = unread.keys(of: number)
+            let passed = own.filter { !isAwaited($0.chunk) }
+            let later = own.filter { $0.chunk > chunk }.sorted { $0.chunk > $1.chunk }
+            unread.keep(key(chunk), fetched, evicting: others + passed + later)
+            // The reader passed it between the two checks.
+            if !isAwaited(chunk) { unread.drop(key(chunk)) }
+        }
         if case .inMemory = change(chunk, to: .onDisk) { memory.drop(key(chunk)) }
         return true
     }

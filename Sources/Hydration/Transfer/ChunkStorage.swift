@@ -42,8 +42,10 @@ struct ChunkStorage: Sendable {
                 && context.reserveCapacity(UInt64(fetched.bytes.count), on: disk, for: file)
         guard hasCapacity || store.form.isKept && isWanted else { return false }
         do {
-            let isAwaited = file.withMachine { $0.awaits(chunk) }
-            if try store.write(fetched, chunk, isAwaited: isAwaited, isHere: isHere) {
+            let isHeld = try store.write(
+                fetched, chunk, isAwaited: { number in file.withMachine { $0.awaits(number) } },
+                isHere: isHere)
+            if isHeld {
                 file.step { $0.stored(download, chunk, now: $1) }
             }
             return true
