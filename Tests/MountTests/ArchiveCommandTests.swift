@@ -173,5 +173,14 @@ struct ArchiveCommandTests {
                 try !mounts.folder.names(in: "data/profiles/2/files").isEmpty
             }
         }
+        let pinned = try await ChatFSProcess.run(["pin", mounts.path(Self.name)])
+        #expect(pinned.succeeded, "\(pinned.errors)")
+        for isMounted in [true, false] {
+            if !isMounted { #expect(try await mounts.leave("bob") == .code(0)) }
+            let spared = try await ChatFSProcess.run(["storage", "free", "--chat", "alice"] + arguments)
+            #expect(
+                spared.succeeded && spared.errors.contains("0 local copies removed"), "\(spared.errors)")
+            #expect(try !mounts.folder.names(in: "data/profiles/2/files").isEmpty)
+        }
     }
 }

@@ -10,7 +10,7 @@ public final class RetentionList: Sendable {
     private static let unfinished = "unfinished"
     private let folder: OpenFile
     /// The contents when this object was created.
-    let pinnedBefore: Set<FileID>
+    public let pinnedBefore: Set<FileID>
     let unfinishedBefore: Set<FileID>
     /// One thread, so that changes are ordered.
     private static let writing = ThreadPool(name: "retention", threads: 1)

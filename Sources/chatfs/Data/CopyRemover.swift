@@ -1,6 +1,8 @@
 import ChatCore
 import Desktop
 import EmbeddedCore
+import Glibc
+import Hydration
 import Posix
 
 /// Deletes local copies of files whose messages stay, through the daemon of the profile's mount or a core of this
@@ -47,16 +49,27 @@ struct CopyRemover: Sendable {
         let settings = CoreSettings(
             profile: profile.displayName, directory: DirectoryAccess(unlocked: directory), core: .embedded)
         let core = try await MountedCore.open(settings)
+        do {
+            let freed = try await Self.ask(core, requests)
+            await core.shutDown()
+            return freed
+        } catch {
+            await core.shutDown()
+            throw error
+        }
+    }
+
+    private static func ask(_ core: MountedCore, _ requests: [FreeRequest]) async throws -> [FileID] {
+        let pinned = try await ThreadPool.shared.run {
+            try RetentionList(in: OpenFile(core.folder, flags: O_RDONLY)).pinnedBefore
+        }
         var freed: [FileID] = []
         for request in requests {
-            let answer = await core.answer(request)
+            // Pinned files stay local.
+            let answer = await core.answer(request.sparing(pinned.contains))
             freed += answer.freed.map { FileID($0) }
-            if let problem = answer.problem {
-                await core.shutDown()
-                throw ChatError(.storage, problem)
-            }
+            if let problem = answer.problem { throw ChatError(.storage, problem) }
         }
-        await core.shutDown()
         return freed
     }
 }
