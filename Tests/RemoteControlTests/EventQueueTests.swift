@@ -39,6 +39,15 @@ import Testing
         #expect(queue.next() == nil)
     }
 
+    @Test func notedLossComesAfterEventsInMemory() throws {
+        let queue = try queue(limit: 1 << 20)
+        queue.append(Self.event(0))
+        queue.noteLoss()
+        #expect(queue.next() == .event(Self.event(0)))
+        #expect(queue.next() == .lost)
+        #expect(queue.next() == nil)
+    }
+
     @Test func droppedEventsAreReportedOnce() throws {
         let queue = try queue(limit: 20, longest: 30)
         for number in 0..<10 { queue.append(Self.event(number)) }

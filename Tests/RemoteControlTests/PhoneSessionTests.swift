@@ -1,6 +1,7 @@
 import Base
 import Cryptography
 import Glibc
+import JSON
 import Network
 import Posix
 import TestSupport
@@ -249,6 +250,50 @@ private let fetch = PhoneRequest.fetchFile(
         }
         phone.leave()
         #expect(await pump.next() == nil)
+        await fetching.value
+        await computer.listener.stop()
+    }
+
+    @Test func failedEventRequestIsReportedAsLoss() async throws {
+        let count = Lock(0)
+        let pump = EventPump(
+            ask: {
+                let number = count.withLock { count in
+                    count += 1
+                    return count
+                }
+                if number == 2 { throw RemoteControlError(.closed, "The phone gave up the request.") }
+                if number > 3 { try await Task.sleep(for: .seconds(60)) }
+                return .event(JSONValue.parse(Array(#"{"number":\#(number)}"#.utf8)))
+            }, isOpen: { true }, makeFile: { () throws(SystemError) in try OpenFile.inMemory() })
+        let fetching = Task { await pump.run() }
+        var told: [String] = []
+        for _ in 1...3 {
+            switch await pump.next() {
+            case .event(let event)?: told.append("\(event["number"]?.integer ?? 0)")
+            case .lost?: told.append("lost")
+            case nil: told.append("end")
+            }
+        }
+        fetching.cancel()
+        await fetching.value
+        #expect(told == ["1", "3", "lost"])
+    }
+
+    @Test func refusedEventRequestsAreNotRepeatedAtOnce() async throws {
+        let computer = try Computer()
+        let phone = try ScriptedPhone(link: computer.listener.link) { _, _ in
+            (#"{"type":"chatResponse","chatResponse":{"error":{"type":"error"}}}"#, nil)
+        }
+        try phone.confirm()
+        let pump = EventPump(try await computer.connection()) { () throws(SystemError) in
+            try OpenFile.inMemory()
+        }
+        let fetching = Task { await pump.run() }
+        try await wait(until: "it is refused") { phone.shared.withLock { !$0.requests.isEmpty } }
+        try await Task.sleep(for: .milliseconds(500))
+        #expect(phone.shared.withLock { $0.requests.count } == 1)
+        phone.leave()
         await fetching.value
         await computer.listener.stop()
     }

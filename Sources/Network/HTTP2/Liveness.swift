@@ -1,8 +1,9 @@
-/// The times of pings to a silent peer, of silence and of giving up, without input and output. The driver supplies the
-/// time.
+/// The times of the ping to a silent peer, of silence and of giving up, without input and output. The driver
+/// supplies the time. At most one ping is unanswered: a frozen peer would read several at once, and a phone
+/// closes a connection for that.
 struct Liveness {
     struct Limits: Sendable {
-        /// The silence before the first ping, and between two pings: at least 1 s.
+        /// The silence before the ping: at least 1 s.
         var question: Duration
         /// The silence after which the peer counts as silent; longer than a ping takes.
         var silence: Duration
@@ -19,7 +20,8 @@ struct Liveness {
     private let limits: Limits
     private var heard: UInt64
     private var lastHeard: ContinuousClock.Instant
-    private var lastAsked: ContinuousClock.Instant?
+    /// Whether a ping was sent during this silence.
+    private var hasAsked = false
     private(set) var isSilent = false
 
     init(limits: Limits, now: ContinuousClock.Instant) {
@@ -33,21 +35,21 @@ struct Liveness {
         if heard != self.heard {
             self.heard = heard
             lastHeard = now
-            lastAsked = nil
+            hasAsked = false
         }
         let silence = lastHeard.duration(to: now)
         isSilent = silence >= limits.silence
         if silence >= limits.end { return .giveUp }
-        guard (lastAsked ?? lastHeard).duration(to: now) >= limits.question else { return .nothing }
-        lastAsked = now
+        guard !hasAsked, silence >= limits.question else { return .nothing }
+        hasAsked = true
         return .ask
     }
 
     /// The time of the next possible step.
     func next(now: ContinuousClock.Instant) -> Duration {
         let silence = lastHeard.duration(to: now)
-        let ask = limits.question - (lastAsked ?? lastHeard).duration(to: now)
-        let silent = isSilent ? limits.end - silence : limits.silence - silence
+        let ask = (hasAsked ? limits.end : limits.question) - silence
+        let silent = (isSilent ? limits.end : limits.silence) - silence
         return max(.zero, min(ask, silent, limits.end - silence))
     }
 }

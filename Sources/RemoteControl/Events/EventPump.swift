@@ -12,7 +12,8 @@ public final class EventPump: Sendable {
         case lost
     }
 
-    private let connection: PhoneConnection
+    private let ask: @Sendable () async throws -> PhoneAnswer
+    private let isOpen: @Sendable () -> Bool
     private let queue: EventQueue
     private let arrived = AsyncSemaphore(0)
 
@@ -20,29 +21,56 @@ public final class EventPump: Sendable {
     private static let wait = Duration.seconds(10)
 
     /// - Parameter makeFile: Creates an empty unnamed file for unprocessed events.
-    public init(
+    public convenience init(
         _ connection: PhoneConnection, makeFile: @escaping @Sendable () throws(SystemError) -> OpenFile
     ) {
-        self.connection = connection
+        self.init(
+            ask: { try await connection.ask(.nextEvent(EventPump.wait)) }, isOpen: { connection.isOpen },
+            makeFile: makeFile)
+    }
+
+    /// - Parameters:
+    ///   - ask: Asks the phone for the next event.
+    ///   - isOpen: Returns true during the session.
+    init(
+        ask: @escaping @Sendable () async throws -> PhoneAnswer, isOpen: @escaping @Sendable () -> Bool,
+        makeFile: @escaping @Sendable () throws(SystemError) -> OpenFile
+    ) {
+        (self.ask, self.isOpen) = (ask, isOpen)
         queue = EventQueue(makeFile: makeFile)
     }
 
-    /// Fetches until the session ends or the task is cancelled. Retries if the phone is frozen.
+    /// Fetches until the session ends or the task is cancelled. Retries if the phone gave up a request, and
+    /// reports its event as lost.
     public func run() async {
-        while connection.isOpen, !Task.isCancelled {
+        var hasFailed = false
+        while isOpen(), !Task.isCancelled {
             do {
-                switch try await connection.ask(.nextEvent(Self.wait)) {
+                let answer = try await ask()
+                switch answer {
                 case .event(let event?), .failedEvent(let event), .refusal(let event):
                     await keep(Array(event.source))
-                case .event(nil): break
+                default: break
+                }
+                if hasFailed { await noteLoss() }
+                hasFailed = false
+                switch answer {
+                case .event, .failedEvent: break
+                // Without a wait on the phone.
                 default: try await Task.sleep(for: .seconds(1))
                 }
             } catch {
                 // The delay between two attempts.
-                guard connection.isOpen else { break }
+                guard isOpen() else { break }
+                hasFailed = true
                 try? await Task.sleep(for: .seconds(1))
             }
         }
+        arrived.release()
+    }
+
+    private func noteLoss() async {
+        await ThreadPool.shared.run { [queue] in queue.noteLoss() }
         arrived.release()
     }
 
@@ -58,7 +86,7 @@ public final class EventPump: Sendable {
             case .event(let bytes):
                 if let event = JSONValue.parse(bytes) { return .event(event) }
             case .lost: return .lost
-            case nil where !connection.isOpen:
+            case nil where !isOpen():
                 // For the next caller.
                 arrived.release()
                 return nil

@@ -61,6 +61,9 @@ final class EventQueue: Sendable {
         }
     }
 
+    /// Reports `lost` after the events in memory, for an event that never arrived.
+    func noteLoss() { mutex.withLock { lose() } }
+
     /// Returns the oldest event, or `lost` once after a loss; nil if there is none.
     func next() -> Taken? {
         mutex.withLock {

@@ -14,6 +14,9 @@ public final class PhoneConnection: Sendable {
 
     /// The maximum time without progress of a request: the phone gives it up after 60 silent seconds.
     private static let timeout = Duration.seconds(65)
+    /// The same for an event. Longer than the wait, the longest freeze that a session survives and the
+    /// phone's own limit together, so that the phone never has two such requests at once.
+    private static let eventTimeout = Duration.seconds(240)
 
     init(_ client: DrainingClient, _ opened: OpenedSession) {
         self.client = client
@@ -39,6 +42,8 @@ public final class PhoneConnection: Sendable {
         _ request: PhoneRequest, attachment: (any BodySource)? = nil, file: (any BodySink)? = nil
     ) async throws -> PhoneAnswer {
         let json = try request.json()
+        var timeout = Self.timeout
+        if case .nextEvent = request { timeout = Self.eventTimeout }
         let answer = AnswerSink(channelBinding: channelBinding, file: file) { [receiving] number in
             try receiving.withLock { chain throws(RemoteControlError) in try chain.keys(of: number) }
         }
@@ -48,7 +53,7 @@ public final class PhoneConnection: Sendable {
                     try sealer.withLock { sealer throws(RemoteControlError) in
                         try sealer.seal(json, attachment: attachment)
                     }
-                }, to: answer, timeout: Self.timeout)
+                }, to: answer, timeout: timeout)
             return try answer.finish()
         } catch {
             let reason = Self.reason(error)
