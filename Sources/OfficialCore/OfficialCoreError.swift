@@ -40,6 +40,12 @@ public struct OfficialCoreError: DescribedError {
         case closed
         /// Closed during a command, which may or may not have taken effect.
         case interrupted
+        /// A phone has no space for a file.
+        case noSpace
+        /// A phone received a file with other content. Final, because it keeps what it received.
+        case damaged
+        /// A phone cannot store a file.
+        case notStored
     }
 
     public let code: Code
@@ -93,6 +99,9 @@ public struct OfficialCoreError: DescribedError {
             case .notInstalled, .system, .database, .encryptedDatabase: .storage
             case .inUse: .profileInUse
             case .noProfile: .noSuchProfile
+            case .noSpace: .file(.noSpace)
+            case .damaged: .file(.damaged)
+            case .notStored: .file(.other)
             }
         return ChatError(code, sentence, cause: self)
     }

@@ -17,6 +17,8 @@ final class ChatPhone: Sendable {
         var breaks: String?
         var requests: [String] = []
         var watch = Watch()
+        /// The error that it answers in place of storing a file.
+        var storeError: String?
     }
 
     /// Called on the phone's thread.
@@ -64,6 +66,9 @@ final class ChatPhone: Sendable {
     /// Whether its process is stopped.
     func freeze(_ isFrozen: Bool) { state.withLock { $0.session }?.freeze(isFrozen) }
 
+    /// - Parameter error: JSON of the error that it answers to `storeFile`; nil to store files.
+    func failStoring(_ error: String?) { state.withLock { $0.storeError = error } }
+
     /// The session ends once, after a request of this type or command was carried out and before it is answered.
     func breakAfter(_ word: String) { state.withLock { $0.breaks = word } }
 
@@ -110,6 +115,9 @@ final class ChatPhone: Sendable {
             }
             return (#"{"type":"chatResponse","chatResponse":{"result":\#(response)}}"#, nil)
         case "storeFile":
+            if let error = state.withLock({ $0.storeError }) {
+                return (#"{"type":"protocolError","remoteProcotolError":\#(error)}"#, nil)
+            }
             let wanted = json["fileName"]?.string ?? ""
             let name = state.withLock { state in
                 var (name, number) = (wanted, 0)

@@ -144,6 +144,8 @@ import Testing
         #expect(try failure(#"{"type":"manySkippedIds","data":401}"#) == .lostRequests)
         #expect(try failure(#"{"type":"pREDuplicateId"}"#) == .lostRequests)
         #expect(try failure(#"{"type":"exception","someException":"/home/x does not exist"}"#) == .file)
+        let full = "/home/x: hPutBuf: resource exhausted (No space left on device)"
+        #expect(try failure(#"{"type":"exception","someException":"\#(full)"}"#) == .noSpace)
         #expect(try failure(#"{"type":"fileDigest"}"#) == .damagedFile)
         #expect(try failure(#"{"_owsf":true,"noFile":{}}"#) == .damagedFile)
         #expect(try failure(#"{"type":"new"}"#) == .other)

@@ -1,6 +1,7 @@
 import Base
 import ChatCore
 import Cryptography
+import Glibc
 import Posix
 import ScriptedCore
 import TestSupport
@@ -132,6 +133,76 @@ struct PhoneCoreTests {
         if !encryptsFiles { #expect(phone.files["1_a.txt"] == [1, 2, 3]) }
         #expect(try await core.send(message, to: .direct(1)).id == item.id)
         #expect(phone.core.count("/_send") == 1 && phone.count(of: "storeFile") == 1)
+        await core.shutDown()
+    }
+
+    @Test(
+        arguments: zip(
+            [
+                #"{"type":"exception","someException":"hPutBuf: (No space left on device)"}"#,
+                #"{"type":"exception","someException":"permission denied"}"#, #"{"type":"fileDigest"}"#,
+            ],
+            [ChatErrorCode.file(.noSpace), ChatErrorCode.file(.other), ChatErrorCode.file(.damaged)]))
+    func refusedFileHasItsReason(answer: String, code: ChatErrorCode) async throws {
+        let (desk, phone) = (try PhoneDesk(), try ChatPhone())
+        let core = try await connected(desk, phone)
+        phone.failStoring(answer)
+        let message = try desk.compose("a.txt", [1], id: "one", for: core)
+        let refused = await error { () throws(ChatError) in _ = try await core.send(message, to: .direct(1)) }
+        #expect(refused == code && phone.core.count("/_send") == 0)
+        phone.failStoring(nil)
+        _ = try await core.send(message, to: .direct(1))
+        #expect(phone.core.count("/_send") == 1)
+        await core.shutDown()
+    }
+
+    @Test func fileStoredBeforeLeavingIsNotStoredAgain() async throws {
+        let (desk, phone) = (try PhoneDesk(), try ChatPhone())
+        let core = try await connected(desk, phone)
+        let message = try desk.compose("a.txt", [1, 2], id: "one", for: core)
+        // The send waits for the index between both requests.
+        let (isHeld, mayGo) = (Lock(false), Lock(false))
+        defer { mayGo.withLock { $0 = true } }
+        var watch = ChatPhone.Watch()
+        watch.answers = { text in
+            guard text.contains(#""type":"storeFile""#) else { return }
+            Thread.start("hold-index") {
+                _ = try? core.index.write { _ in
+                    isHeld.withLock { $0 = true }
+                    while !mayGo.withLock({ $0 }) { usleep(10_000) }
+                }
+            }
+            while !isHeld.withLock({ $0 }) { usleep(10_000) }
+        }
+        phone.watch(watch)
+        let sending = Task { try await core.send(message, to: .direct(1)) }
+        try await wait(until: "the index is held") { isHeld.withLock { $0 } }
+        // The answer arrives meanwhile.
+        try await Task.sleep(for: .milliseconds(500))
+        phone.leave()
+        try await wait(until: "the phone is away") { !core.isReachable }
+        mayGo.withLock { $0 = true }
+        await #expect(throws: ChatError.self) { _ = try await sending.value }
+        phone.watch(ChatPhone.Watch())
+        try phone.connect(to: try await desk.link())
+        try await wait(until: "the phone is back") { core.isReachable }
+        _ = try await core.send(message, to: .direct(1))
+        #expect(phone.core.count("/_send") == 1 && phone.count(of: "storeFile") == 1)
+        #expect(Set(phone.files.keys) == ["a.txt"])
+        await core.shutDown()
+    }
+
+    @Test func failedHandshakeIsNoDeparture() async throws {
+        let (desk, phone) = (try PhoneDesk(), try ChatPhone())
+        await (try await connected(desk, phone)).shutDown()
+        let core = try await desk.open().value
+        let link = try await desk.link()
+        let before = desk.departures
+        // Another phone: the certificate is refused.
+        #expect(throws: (any Error).self) { try ChatPhone().connect(to: link) }
+        try phone.connect(to: link)
+        try await wait(until: "the phone is back") { core.isReachable }
+        #expect(desk.departures == before)
         await core.shutDown()
     }
 

@@ -103,6 +103,9 @@ final class PhoneDesk: Sendable {
 
     var code: SessionCode? { told.withLock { $0.code } }
 
+    /// Reported ends of connections.
+    var departures: Int { told.withLock { $0.left } }
+
     func compose(_ name: String, _ content: [UInt8], id: String, for core: OfficialCore) throws
         -> ComposedMessage
     {

@@ -402,6 +402,14 @@ public final class OfficialCore: ChatCore {
         return try await blocking.run { [index] in try index.read { try $0.walks.unfinished().isEmpty } }
     }
 
+    /// Returns the chats with unread history. After `hasReadHistory`, these are the chats whose history the
+    /// core refused.
+    public func chatsWithUnreadHistory() async throws(ChatError) -> Set<ChatReference> {
+        try await blocking.run { [index] in
+            try Set(index.read { try $0.walks.unfinished() }.map(\.reference.chat))
+        }
+    }
+
     /// Returns true if this machine has a copy of a phone's file.
     public func holdsCopy(of file: FileID) async throws(ChatError) -> Bool {
         try await blocking.run { [index] in try index.read { try $0.keptCopies.source(of: file) != nil } }

@@ -63,6 +63,8 @@ public enum PhoneFailure: Hashable, Sendable {
     case damagedFile
     /// The phone could not read or write a file. Its message may contain paths and is never shown.
     case file
+    /// The same, because its disk is full.
+    case noSpace
     /// Too many requests were lost.
     case lostRequests
     case other
@@ -72,7 +74,9 @@ public enum PhoneFailure: Hashable, Sendable {
         case "pRERemoteControl", "pRESessionCode": self = .notAuthentic
         case "invalidJSON", "unexpectedResponse": self = .unknownRequest
         case "fileSize", "fileDigest", "noFile": self = .damagedFile
-        case "exception": self = .file
+        case "exception":
+            let isFull = error["someException"]?.string?.contains("No space left") == true
+            self = isFull ? .noSpace : .file
         case "manySkippedIds", "pREDuplicateId": self = .lostRequests
         default: self = .other
         }

@@ -21,6 +21,17 @@ final class MessageSender: Sendable {
 
     private static let attachedRun = "attached"
 
+    /// A file here, and its name for another machine.
+    private struct NamedFile: Hashable {
+        var source: FileSourceLocation
+        var name: String
+
+        init(_ message: ComposedMessage) { (source, name) = (message.source, message.fileName) }
+    }
+
+    /// Files stored on another machine without a message, so that the next try does not store them again.
+    private let unsent = Lock<[NamedFile: FileSourceLocation]>([:])
+
     init(
         _ connection: CoreConnection, _ index: IndexStore, _ recent: RecentEvents, _ staging: StagingFolder,
         _ settings: OfficialCoreSettings, _ remote: (any RemoteFiles)? = nil
@@ -71,6 +82,9 @@ final class MessageSender: Sendable {
         do throws(OfficialCoreError) {
             item = try await give(message, staged, to: chat)
         } catch {
+            if error.code == .disconnected, remote != nil {
+                unsent.withLock { $0[NamedFile(message)] = staged }
+            }
             // This attempt sent nothing, but an earlier one may have, and the core may still read the file.
             let leftNothing = error.code != .notUnderstood && !error.leavesDoubt
             if begun != nil, message.mayBeRepeated, leftNothing {
@@ -114,19 +128,26 @@ final class MessageSender: Sendable {
                 return (try staging.place(message, in: folder), begun)
             }
         }
-        let stored: FileSourceLocation
-        do throws(OfficialCoreError) {
-            stored = try await remote.store(message.source, size: message.size, as: message.fileName)
-        } catch {
-            // The file may have been stored, but no message refers to it.
-            throw error.leavesDoubt ? PhoneErrors.away.chatError : error.chatError
-        }
+        let stored = try await storedFile(of: message, remote)
         let begun = try await blocking.run { [self] in
             // An earlier attempt refers to another file.
             try index.write { try $0.sends.forget(message.id) }
             return try note(message, SendSearch.mark(ofStored: stored.path), chat)
         }
         return (stored, begun)
+    }
+
+    /// Stores the file of a message on another machine, unless an earlier try stored it and sent nothing.
+    private func storedFile(
+        of message: ComposedMessage, _ remote: any RemoteFiles
+    ) async throws(ChatError) -> FileSourceLocation {
+        if let stored = unsent.withLock({ $0.removeValue(forKey: NamedFile(message)) }) { return stored }
+        do throws(OfficialCoreError) {
+            return try await remote.store(message.source, size: message.size, as: message.fileName)
+        } catch {
+            // The file may have been stored, but no message refers to it.
+            throw error.leavesDoubt ? PhoneErrors.away.chatError : error.chatError
+        }
     }
 
     /// Blocks.

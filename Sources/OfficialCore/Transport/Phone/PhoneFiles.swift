@@ -49,7 +49,7 @@ struct PhoneFiles: RemoteFiles {
             }
             let answer = try await connection.ask(
                 .storeFile(name: name, size: UInt64(body.length), digest: digest), attachment: body)
-            guard case .stored(let path) = answer else { throw PhoneErrors.unexpected(answer) }
+            guard case .stored(let path) = answer else { throw PhoneErrors.notStored(answer) }
             return FileSourceLocation(path: path, arguments: isDecrypted ? nil : file.arguments)
         } catch {
             throw PhoneErrors.error(error)
@@ -108,6 +108,19 @@ enum PhoneErrors {
         case .failure(.damagedFile):
             OfficialCoreError(.notUnderstood, "A file was damaged on its way to the phone.")
         default: OfficialCoreError(.notUnderstood, "The phone could not carry out a request.")
+        }
+    }
+
+    /// The error for an answer to `storeFile` without a stored file. Each try may leave a file on the phone,
+    /// so only a full disk is temporary.
+    static func notStored(_ answer: PhoneAnswer) -> OfficialCoreError {
+        switch answer {
+        case .failure(.noSpace):
+            OfficialCoreError(.noSpace, "The phone has no space left for this file.")
+        case .failure(.file): OfficialCoreError(.notStored, "The phone could not store this file.")
+        case .failure(.damagedFile):
+            OfficialCoreError(.damaged, "The file was damaged on its way to the phone.")
+        default: unexpected(answer)
         }
     }
 

@@ -26,7 +26,7 @@ public enum PhoneEvent: Sendable {
     case code(SessionCode)
     /// The session has started, with this user-chosen device name.
     case connected(device: String)
-    /// The session ended, or a connection failed.
+    /// The session ended, or a device left before it began.
     case left(String)
     /// Listening failed; it is retried.
     case failed(String)

@@ -66,7 +66,9 @@ struct PhoneWaiting: Sendable {
                         : .connected(device: connection.phone.deviceName))
             case .heard(.confirm(let code)): settings.observe(.code(code))
             case .heard(.gaveUp(let error)): settings.observe(.left(error.sentence))
-            case .heard(.refused(let error)): settings.observe(.left(error.sentence))
+            case .heard(.refused(let error)):
+                // Any program in the network can cause this.
+                log.information("connection of a phone refused: error=\(error.sentence)")
             case .heard(.connected(let connection)):
                 for helper in helpers { helper.cancel() }
                 sessions.began(connection)
