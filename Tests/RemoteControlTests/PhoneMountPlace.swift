@@ -21,11 +21,13 @@ final class PhoneMountPlace {
 
     private var data: [String] { ["--data", folder.path("data")] }
 
-    /// - Parameter shell: A line of sh(1) that runs its arguments, or nil.
-    func mount(_ more: [String] = [], shell: String? = nil) async throws {
+    /// - Parameters:
+    ///   - listen: The listening address. A mount announces its links unless it begins with `127.`.
+    ///   - shell: A line of sh(1) that runs its arguments, or nil.
+    func mount(_ more: [String] = [], listen: String = "127.0.0.1", shell: String? = nil) async throws {
         links = 0
         let arguments =
-            ["phone", folder.path("Phone"), "--listen", "127.0.0.1", "--cache-dir", folder.path("cache")]
+            ["phone", folder.path("Phone"), "--listen", listen, "--cache-dir", folder.path("cache")]
             + data + more
         guard let shell else {
             daemon = try await ChatFSProcess.start(arguments, environment: environment)

@@ -1,5 +1,6 @@
 import Base
 import Glibc
+import OfficialCore
 import Posix
 import ScriptedCore
 import TestSupport
@@ -69,6 +70,32 @@ struct PhoneMountTests {
         }
         try await place.leave()
         #expect(!phone.core.commands.contains { $0.hasPrefix("/_read") || $0.hasPrefix("/_delete") })
+    }
+
+    @Test func laterLinkOfAnnouncedMountIsPrinted() async throws {
+        let (place, phone) = (try PhoneMountPlace(), try Self.phone())
+        try await place.mount(listen: "localhost")
+        try phone.connect(to: try await place.link())
+        try await place.waitUntilMounted()
+        phone.leave()
+        try phone.connect(to: try await place.link())
+        try await place.leave()
+    }
+
+    /// A kill between the move of the folder and the change of the stored name.
+    @Test func interruptedRenameCanBeRepeated() async throws {
+        let (place, phone) = (try PhoneMountPlace(), try Self.phone())
+        try await place.mount(["--name", "mine", "--no-encryption"])
+        try phone.connect(to: try await place.link())
+        try await place.waitUntilMounted()
+        try await place.leave()
+        #expect(try await place.run(["phone", "rename", "mine", "other"]).succeeded)
+        let folder = try #require(try place.folder.names(in: "data").first { $0.hasPrefix("official-") })
+        let store = try PairingStore(folder: place.folder.path("data/" + folder), key: nil, name: "mine")
+        try store.rename(to: "mine")
+        store.close()
+        #expect(try await place.run(["phone", "rename", "mine", "other"]).succeeded)
+        #expect(try await place.run(["phone", "list"]).output.hasPrefix("other\tTelephone\t"))
     }
 
     @Test func keepRulesBringFilesHere() async throws {

@@ -76,6 +76,20 @@ struct PhoneSaveTests {
         #expect(try place.saved() == ["there.bin"])
     }
 
+    @Test func refusedHistoryIsReportedAndTheRestIsSaved() async throws {
+        let place = try Place()
+        place.add(1, "there.bin", isThere: true)
+        place.phone.core.change { state in
+            state.contacts[8] = "carol"
+            state.history.append(ScriptedMessage(id: 2, contact: 8, name: "hidden.bin", size: 1))
+            state.refusals["/_get chat @8"] = #"{"type":"errorStore","storeError":{"type":"groupNotFound"}}"#
+        }
+        let (ending, errors) = try await place.save()
+        #expect(ending == .code(1), "\(errors)")
+        #expect(errors.contains("carol: The phone did not show all messages"), "\(errors)")
+        #expect(try place.saved() == ["there.bin"])
+    }
+
     @Test func folderOfTheDesktopAppIsNotUsed() async throws {
         let place = try Place()
         place.add(1, "there.bin", isThere: true)

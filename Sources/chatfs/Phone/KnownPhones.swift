@@ -36,14 +36,18 @@ struct KnownPhones: Sendable {
             let (folder, lock) = try Self.take(name, in: directory)
             defer { withExtendedLifetime(lock) {} }
             let target = PhoneFolders(dataPath: directory.path).folder(named: new)
-            guard Glibc.access(target, F_OK) != 0 else {
+            // An interrupted command may have moved the folder already.
+            guard folder == target || Glibc.access(target, F_OK) != 0 else {
                 throw UsageError("a phone of this name already exists")
             }
-            let store = try PairingStore(folder: folder, key: directory.key, name: name)
+            // The folder goes first: it is found by the new name then, whatever name it stores.
+            if folder != target {
+                try Self.giveUp(folder, in: directory)
+                try check("rename the folder of a phone") { Glibc.rename(folder, target) }
+            }
+            let store = try PairingStore(folder: target, key: directory.key, name: new)
             try store.rename(to: new)
             store.close()
-            try Self.giveUp(folder, in: directory)
-            try check("rename the folder of a phone") { Glibc.rename(folder, target) }
             try directory.noteParts()
         }
     }

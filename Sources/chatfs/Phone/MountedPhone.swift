@@ -27,7 +27,13 @@ struct MountedPhone: Sendable {
         let (store, known) = try await ThreadPool.shared.run { () throws(any Error) in
             try PhoneFolders(dataPath: dataPath).check(name)
             let store = try PairingStore(folder: folder, key: key, name: name ?? PhoneFolders.usualName)
-            return (store, try store.description())
+            var known = try store.description()
+            if let name, known.name != name {
+                // 'chatfs phone rename' was interrupted.
+                try store.rename(to: name)
+                known.name = name
+            }
+            return (store, known)
         }
         var phone = OfficialCoreSettings.Phone(profile: known.profile)
         phone.receiveLimit = choice.phone.limit

@@ -31,11 +31,14 @@ struct PhoneSave: Sendable {
     }
 
     /// - Parameter names: The chats, or empty for all.
-    /// - Returns: False if a file could not be written.
+    /// - Returns: False if a file could not be written, or a chat could not be read.
     /// - Throws: `.file(.unreachable)` if the phone left; `ArchiveError` `.noSpace`. The next run continues.
     func run(_ names: [String]) async throws -> Bool {
         try await waitForList()
-        let files = try await files(of: chats(names))
+        let chats = try await chats(names)
+        let unread = try await core.chatsWithUnreadHistory()
+        let partial = chats.filter { unread.contains($0.reference) }
+        let files = try await files(of: chats)
         let folder = try await PlainFolderQueue(path, of: core.profile)
         let present = try await folder.present(of: files)
         var tally = Tally(unchanged: present.unchanged, failed: present.changed.count)
@@ -50,10 +53,15 @@ struct PhoneSave: Sendable {
         }
         try await folder.save()
         report(absent: order.absent)
+        for chat in partial {
+            Terminal.complain(
+                PrintableText.escaping(
+                    "chatfs: \(chat.name): The phone did not show all messages; files may be missing."))
+        }
         Terminal.note(
             "\(tally.written) written, \(tally.unchanged) unchanged, \(order.absent.count) not on the phone, "
                 + "\(tally.failed) not saved")
-        return tally.failed == 0
+        return tally.failed == 0 && partial.isEmpty
     }
 
     /// Waits for the phone, and until it has told all that it has.

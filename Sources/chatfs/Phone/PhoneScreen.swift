@@ -32,7 +32,7 @@ final class PhoneScreen: Sendable {
         case .waiting(let link, let endpoint, let isKnown): wait(link, endpoint, isKnown)
         case .code(let code):
             note()
-            for line in Self.words(of: code) { Terminal.print(line) }
+            for line in Self.words(of: code, from: name) { Terminal.print(line) }
         case .connected(let device):
             note()
             Terminal.note("\(PrintableText.escaping(device)) is connected.")
@@ -61,8 +61,15 @@ final class PhoneScreen: Sendable {
             defer { (state.isFirstWait, state.hasConnected) = (false, false) }
             return state.isFirstWait
         }
-        // A known phone finds the later links of a mount by itself.
-        if !isFirst, isKnown, isAnnounced { return }
+        // A known phone finds the later links of a mount by itself, unless its network blocks multicast.
+        if !isFirst, isKnown, isAnnounced {
+            do {
+                try Terminal.deliver(link)
+            } catch {
+                log.warning("link not shown: error=\(sentence(of: error))")
+            }
+            return
+        }
         for line in isKnown ? Self.next(name) : Self.first { Terminal.note(line) }
         let hint = Task { [display] in
             do {
@@ -107,7 +114,8 @@ final class PhoneScreen: Sendable {
     }
 
     /// Returns the code's four groups in large digits, with instructions.
-    static func words(of code: SessionCode) -> [String] {
+    /// - Parameter name: The name of the phone here.
+    static func words(of code: SessionCode, from name: String) -> [String] {
         let groups = Array(code.groups.prefix(4))
         var lines = ["", "The phone shows a code. Compare it with this one:", ""]
         for pair in stride(from: 0, to: groups.count, by: 2) {
@@ -118,7 +126,8 @@ final class PhoneScreen: Sendable {
             "  \(code.shown)", "",
             "The same? Tap “Connect” on the phone.",
             "Different? Cancel on the phone: another device has scanned the link, or a third",
-            "party intercepts the connection.",
+            "party intercepts the connection. Press Ctrl-C here, then run",
+            "chatfs phone forget \(PrintableText.escaping(name)), in case the other device confirms.",
         ]
     }
 }
