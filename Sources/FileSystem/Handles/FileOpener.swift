@@ -21,17 +21,21 @@ final class FileOpener: Sendable {
     private let watchers: FolderWatchers
     private let user: UserConnection
     private let deadline: Duration
+    private let timeout: Duration
 
     /// Deadline for thumbnailers and type detection, which read many files.
     private static let shortDeadline = Duration.seconds(5)
 
-    /// - Parameter deadline: Maximum wait of a read without progress.
+    /// - Parameters:
+    ///   - deadline: Maximum wait of a read without progress.
+    ///   - timeout: Maximum wait for the item of a draft that has left the outbox.
     init(
         names: Namespace, nodes: NodeLookup, attributes: AttributeReader, handles: HandleTable,
         drafts: DraftChanges, pasted: PastedChanges, control: ControlFiles, contents: any ContentStore,
         core: any ChatCore, callers: CallerCheck, thumbnails: ThumbnailFiles?, watchers: FolderWatchers,
-        user: UserConnection, deadline: Duration
+        user: UserConnection, deadline: Duration, timeout: Duration
     ) {
+        self.timeout = timeout
         self.names = names
         self.nodes = nodes
         self.attributes = attributes
@@ -92,7 +96,7 @@ final class FileOpener: Sendable {
             if writes, PastedTree.holds(id), nodes.pasted.node(id) == nil { return .refused(.gone) }
             let isLeaving: Set<DraftState> = writes ? [] : [.queued, .sending, .sent]
             return .waiting { [self] in
-                let deadline = ContinuousClock.now + Self.shortDeadline
+                let deadline = ContinuousClock.now + timeout
                 while true {
                     do {
                         return try await ThreadPool.shared.run { [self] in

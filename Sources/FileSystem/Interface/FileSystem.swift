@@ -110,7 +110,8 @@ public final class FileSystem: FileOperations {
         opener = FileOpener(
             names: names, nodes: nodes, attributes: attributes, handles: handles, drafts: drafts,
             pasted: pasted, control: control, contents: contents, core: core, callers: callers,
-            thumbnails: thumbnails, watchers: watchers, user: user, deadline: deadline)
+            thumbnails: thumbnails, watchers: watchers, user: user, deadline: deadline,
+            timeout: settings.changeTimeout)
         writer = AttributeWriter(
             names: names, nodes: nodes, reader: attributes, pasted: pasted, outbox: outbox, clock: clock)
         remover = EntryRemover(

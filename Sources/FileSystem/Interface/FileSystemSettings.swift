@@ -30,7 +30,7 @@ public struct FileSystemSettings: Sendable {
     public var recognisePicture: (@Sendable (_ start: [UInt8]) -> MediaType?)?
     /// Time limit of `identifyCaller`. An unidentified program gets full access.
     public var callerTimeout = Duration.seconds(1)
-    /// Maximum wait of unlink(2) and setxattr(2) for the core, which usually replies in milliseconds.
+    /// Maximum wait of open(2), unlink(2) and setxattr(2) for the core, which usually replies in milliseconds.
     public var changeTimeout = Duration.seconds(5)
     /// The desktop's thumbnail cache, from which vanished entries are removed; nil if there is none.
     public var desktop: DesktopThumbnails?
