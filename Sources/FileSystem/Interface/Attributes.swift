@@ -15,9 +15,6 @@ public struct Attributes: Hashable, Sendable {
     public var modified: Timestamp
     public var links: UInt32
     public var keeping: Keeping
-    /// Bytes in which programs should read and write. A file that is being written takes large writes; readers get
-    /// small ones, because they would fetch more than they want.
-    public var blockSize: UInt32 = 4096
 
     /// Attributes of a vanished node whose last attributes are unknown.
     public static func ofVanished(_ id: NodeID, isFolder: Bool) -> Attributes {

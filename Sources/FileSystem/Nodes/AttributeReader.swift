@@ -15,8 +15,6 @@ final class AttributeReader: Sendable {
     private let control: ControlFiles
     private let messages: MessageFiles
     private let entryPermissions: UInt16
-    /// The largest write of the kernel. `cp` then writes 1 MiB at a time instead of 128 KiB.
-    private static let writeSize: UInt32 = 1 << 20
 
     init(
         names: Namespace, nodes: NodeLookup, references: KernelReferences, memory: ItemMemory,
@@ -128,7 +126,6 @@ final class AttributeReader: Sendable {
             node, size: draft.size, blocks: (draft.size + 511) / 512, modified: draft.modified)
         let isEditable = draft.state.isEditable && node.folder != .recovered
         attributes.permissions = isEditable ? 0o600 : entryPermissions
-        if isEditable { attributes.blockSize = Self.writeSize }
         attributes.links = draft.state == .removed ? 0 : 1
         attributes.keeping = .moment
         return attributes

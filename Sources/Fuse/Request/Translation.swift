@@ -38,7 +38,7 @@ extension Attributes {
         status.st_gid = owner.group
         status.st_size = off_t(clamping: size)
         status.st_blocks = blkcnt_t(clamping: blocks)
-        status.st_blksize = blksize_t(blockSize)
+        status.st_blksize = 4096
         // Whole seconds, as in messages and as thumbnails and rsync compare them.
         status.st_mtim = timespec(tv_sec: Int(modified.seconds), tv_nsec: 0)
         status.st_atim = status.st_mtim

@@ -103,7 +103,7 @@ final class ChunkUploader: Sendable {
         guard let replica = record.senderReplica else {
             throw XFTPError(.wrongState, "The saved state of the upload is damaged.")
         }
-        chunk.leaveEarly()
+        if isFar { chunk.leaveEarly() }
         let part = UnconfirmedBytes()
         let start = ContinuousClock.now
         try await client.upload(

@@ -2,8 +2,8 @@ import Base
 import Cryptography
 import Posix
 
-/// A chunk of an upload and its memory, which is released as soon as the connection has read all of it. The confirmation
-/// comes a round trip and the relay's synchronisation later. If the relay needs the chunk again, it is produced again.
+/// A chunk of an upload and its memory. On the way to a far relay, the memory is released as soon as the connection has
+/// read all of it, a round trip before the confirmation. If the relay needs the chunk again, it is produced again.
 ///
 /// No task waits for memory while it holds some, so repeated chunks cannot deadlock.
 final class OutgoingChunk: Sendable {
@@ -77,7 +77,7 @@ final class OutgoingChunk: Sendable {
         return buffer
     }
 
-    /// Allows releasing the memory before the confirmation. The last chunk keeps it because of the
+    /// Allows releasing the memory before the confirmation, for a far relay. The last chunk keeps it because of the
     /// tag.
     func leaveEarly() {
         guard index < producer.sizes.count - 1 else { return }
