@@ -59,11 +59,8 @@ struct JournalReplay {
                     size += UInt64(piece.count)
                 }
             }
-        } catch let error as SystemError where error.code == ENOENT {
-            // The core has taken the copy: programs wait for its item.
-            context.spool.remove(record.spool)
         } catch {
-            // The file is sent nevertheless.
+            // The core may have taken the copy. The damaged file stays, because its fate is not known yet.
             context.log.notice("draft not restored: error=\(sentence(of: error))")
         }
     }
