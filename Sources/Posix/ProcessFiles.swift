@@ -3,15 +3,25 @@ import Glibc
 
 /// The regular files of other processes, from proc(5).
 public enum ProcessFiles {
-    /// Returns true if the process is reading a file, has reached this position, and has bytes of it left. Returns false
-    /// if the process is not visible. Contacts no file server, so it never waits.
-    public static func hasUnreadBytes(_ process: pid_t, after position: UInt64) -> Bool {
-        guard process > 0 else { return false }
-        return ProcessInformation.names(in: "/proc/\(process)/fdinfo").contains { descriptor in
-            guard isReading(process, descriptor, at: position) else { return false }
+    /// The progress of a process through a file that it reads.
+    public enum Reading: Sendable { case hasBytesLeft, isComplete }
+
+    /// Returns how far the process has read the file in which it has reached `position`; `hasBytesLeft` if any of several
+    /// has bytes left. Returns nil if there is none, or the process is not visible. Standard input and output do not
+    /// count. Contacts no file server, so it never waits.
+    public static func reading(of process: pid_t, at position: UInt64) -> Reading? {
+        guard process > 0 else { return nil }
+        var found: Reading?
+        for descriptor in ProcessInformation.names(in: "/proc/\(process)/fdinfo") {
+            guard Int32(descriptor) ?? 0 > STDERR_FILENO, isReading(process, descriptor, at: position) else {
+                continue
+            }
             var size: UInt64 = 0
-            return chatfs_known_size("/proc/\(process)/fd/\(descriptor)", &size) == 1 && size > position
+            guard chatfs_known_size("/proc/\(process)/fd/\(descriptor)", &size) == 1 else { continue }
+            if size > position { return .hasBytesLeft }
+            if size == position { found = .isComplete }
         }
+        return found
     }
 
     /// - Parameter descriptor: The name in `/proc/N/fdinfo`, whose lines are `pos:` with a decimal and `flags:` with an

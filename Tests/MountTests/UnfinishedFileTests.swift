@@ -198,6 +198,9 @@ struct UnfinishedFileTests {
             except OSError: pass"
             """, ["notes new.txt"], says: "was refused a rename"),
         Deed("finished normally", ["cp"], "cp \"$SOURCE/big\" \"$FOLDER/cp.bin\"", ["cp.bin"]),
+        Deed(
+            "finished normally", ["cp"], "cd \"$SOURCE\" && cp big missing small \"$FOLDER\"",
+            ["big", "small"]),
         Deed("finished normally", ["gio"], "gio copy \"$SOURCE/big\" \"$FOLDER/gio.bin\"", ["gio.bin"]),
         Deed(
             "finished normally", ["diff"], "diff \"$SOURCE/big\" \"$SOURCE/small\" > \"$FOLDER/diff.txt\"",

@@ -151,6 +151,17 @@ import Testing
         #expect(verdict(writer) == .held(.signal("cp", number: 2)))
     }
 
+    @Test func errorAfterWholeSourceIsAboutAnotherFile() {
+        var writer = Self.writer(Self.cp, .exited(1))
+        writer.readWholeSource = true
+        #expect(verdict(writer) == .finished)
+        writer.outcome = .signalled(2)
+        #expect(verdict(writer) == .held(.signal("cp", number: 2)))
+        writer.outcome = .exited(1)
+        writer.failedRead = true
+        #expect(verdict(writer) == .held(.failedRead("cp")))
+    }
+
     // MARK: - All combinations
 
     /// The true end of a program after it closed its file.

@@ -10,6 +10,7 @@ struct DraftActs: Sendable {
         var thread: pid_t
         var signals: SignalState?
         var failedRead = false
+        var readWholeSource = false
         var refusedRename = false
         var handledSignal = false
         var closedByItsEnd = false
@@ -102,6 +103,13 @@ struct DraftActs: Sendable {
         for writer in writers { acts[ObjectIdentifier(writer)]?.failedRead = true }
     }
 
+    /// - Parameter reading: The progress of a copy tool through its source at the close; nil if unknown.
+    mutating func noteSource(of writer: WriterProcess, _ reading: ProcessFiles.Reading?) {
+        let key = ObjectIdentifier(writer)
+        if reading == .hasBytesLeft { acts[key]?.failedRead = true }
+        acts[key]?.readWholeSource = reading == .isComplete
+    }
+
     /// - Parameter writer: Nil for all writers.
     mutating func noteRefusedRename(by writer: WriterProcess?) {
         for (key, act) in acts where writer == nil || act.writer === writer {
@@ -130,7 +138,7 @@ extension DraftActs.Act {
             closedByItsEnd = true
         }
         return WriterEvidence(
-            program: program, outcome: outcome, failedRead: failedRead, refusedRename: refusedRename,
+            program: program, outcome: outcome, failedRead: failedRead, readWholeSource: readWholeSource, refusedRename: refusedRename,
             handledSignal: handledSignal, closedByItsEnd: closedByItsEnd,
             refusedOwner: refusedOwner)
     }

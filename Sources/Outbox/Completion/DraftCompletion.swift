@@ -88,7 +88,9 @@ extension WriterEvidence {
     /// The reason if the writer failed: by its exit status, or because only its exit closed the draft.
     fileprivate var statusReason: HoldReason? {
         switch outcome {
-        case .exited(let status) where program.statuses.isFailure(status) && !refusedOwner:
+        case .exited(let status) where program.statuses.isFailure(status):
+            // Its error is about another file, or an attribute of this one.
+            if refusedOwner || readWholeSource { return nil }
             return .status(program.name, status)
         case .exited, .unknown:
             let isLost = (program.kind == .serving || program.kind == .closing) && closedByItsEnd

@@ -8,6 +8,8 @@ struct WriterEvidence: Hashable, Sendable {
     /// A read of a file of this mount failed, for the process or for one that wrote into its pipe, while it
     /// had the draft open.
     var failedRead = false
+    /// At its close, the process had read its source to the end.
+    var readWholeSource = false
     /// A rename on this mount failed after the process wrote the draft.
     var refusedRename = false
     /// The process was handling a signal when it closed or renamed the draft.

@@ -503,9 +503,9 @@ extension Draft {
             state.acts.noteClose(by: writer, thread, signals, isEnding: isEnding)
             return state.machine.record.size
         }
-        if writer.program.copiesWholeFiles, ProcessFiles.hasUnreadBytes(writer.process, after: size) {
-            current.withLock { $0.acts.noteFailedRead(of: [writer]) }
-        }
+        guard writer.program.copiesWholeFiles else { return }
+        let reading = ProcessFiles.reading(of: writer.process, at: size)
+        current.withLock { $0.acts.noteSource(of: writer, reading) }
     }
 
     /// Records a rename.
