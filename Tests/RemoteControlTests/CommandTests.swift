@@ -26,7 +26,7 @@ import Testing
         "", "/", "user", "/user ", " /user", "/User", "/users x", "/_stop", "/_start", "/q", "/quit",
         "/sql chat SELECT 1", "/sql agent SELECT 1", "/_db export {}", "/_files_folder /tmp",
         "/_temp_folder /",
-        "/network", "/_network {}", "/_user 1", "/_delete @2 full notify=on", "/_clear chat @2", "/d bob",
+        "/network socks=on", "/_network {}", "/_servers", "/_servers 1 {}", "/_user 1", "/_delete @2 full notify=on", "/_clear chat @2", "/d bob",
         "/_read chat @2", "/list remote ctrls", "/stop remote ctrl", "/connect remote ctrl x",
         "/_app suspend 1",
         "/set device name x", "/store remote file 1 x", "/_get chats 1", "/_get chats 1 pcc=off count=",

@@ -62,7 +62,7 @@ struct PhoneCoreTests {
         #expect(try PhoneDesk.content(try await core.location(of: FileID(1002))) == [1, 2, 3, 4])
         _ = try await core.location(of: FileID(1001))
         #expect(phone.count(of: "getFile") == 2, "each comes once")
-        #expect(!phone.core.commands.contains { $0.hasPrefix("/sql") || $0.hasPrefix("/network") })
+        #expect(!phone.core.commands.contains { $0.hasPrefix("/sql") })
         await core.shutDown()
     }
 

@@ -41,6 +41,8 @@ public struct PhoneCommand: Hashable, Sendable {
         Row("/user", [], .reads),
         Row("/users", [], .reads),
         Row("/version", [], .reads),
+        Row("/network", [], .reads),
+        Row("/_servers", [.number], .reads),
         Row(
             "/_get chats", [.number, .word(["pcc=on", "pcc=off"]), .value("count="), .word([filters])],
             .reads),

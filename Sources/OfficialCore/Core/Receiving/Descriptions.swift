@@ -38,9 +38,12 @@ final class Descriptions: Sendable {
         return state.withLock { $0.told?.connection == present ? $0.told?.hidesAddress : nil }
     }
 
+    /// The description that an event brought. A secret.
+    func told(_ file: FileID) -> String? { state.withLock { $0.texts[file] } }
+
     /// Returns nil until it has arrived. A secret.
     func description(of file: FileID) async throws(ChatError) -> String? {
-        if let known = state.withLock({ $0.texts[file] }) { return known }
+        if let known = told(file) { return known }
         do throws(OfficialCoreError) {
             let response = try await connection.ask(
                 .query(

@@ -36,6 +36,7 @@ final class FileClaims: Sendable {
         guard let offered = item.file else { throw ChatError.noSuchFile }
         try offered.status.refuseWhenOver()
         guard descriptions.mayFetch else { return nil }
+        if remote != nil { return await claimFromRelays(file, offered) }
         let isUnderWay: Bool
         switch offered.status {
         case .rcvError where offered.status.isGivenUp:
@@ -54,8 +55,21 @@ final class FileClaims: Sendable {
         return ClaimedFile(description: description, isReceivedByCore: true)
     }
 
+    /// Claims a file that the phone has not received, if an event brought its description: this process fetches and keeps
+    /// it, without the phone and its storage. Returns nil if the phone must receive it.
+    private func claimFromRelays(_ file: FileID, _ offered: ChatFile) async -> ClaimedFile? {
+        switch offered.status {
+        case .rcvInvitation, .rcvAborted: break
+        default: return nil
+        }
+        guard offered.transport == .xftp, let description = descriptions.told(file),
+            await receiver.mayReplacePhone(for: description), descriptions.mayFetch
+        else { return nil }
+        return ClaimedFile(description: description)
+    }
+
     /// Completes a claim. The core makes the durable copy, so the staged one is removed, unless the core gave
-    /// up the file.
+    /// up the file or is a phone's.
     func complete(
         _ file: FileID, staged: FileSourceLocation
     ) async throws(ChatError) -> FileSourceLocation {
@@ -67,11 +81,11 @@ final class FileClaims: Sendable {
         return location
     }
 
-    /// Keeps a received CryptoFile as the durable copy of a file that the core gave up. Returns nil if the
-    /// core has a copy or may get one. Blocks.
+    /// Keeps a received CryptoFile as the durable copy of a file that the core gave up or that only a phone could give.
+    /// Returns nil if the core has a copy or may get one. Blocks.
     private func keep(_ file: FileID, _ staged: FileSourceLocation) throws -> FileSourceLocation? {
         guard let key = staged.arguments, let item = try index.read({ try $0.items.item(of: file) }),
-            item.file?.status.isGivenUp == true
+            remote != nil || item.file?.status.isGivenUp == true
         else { return nil }
         let kept = try staging.keep(staged, as: file)
         try index.commit(durably: true) { change in

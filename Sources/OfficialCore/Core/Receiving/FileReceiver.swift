@@ -98,6 +98,18 @@ final class FileReceiver: Sendable {
         }
     }
 
+    /// Whether this machine may fetch a file that the phone would receive: the mount receives files, and their relays may
+    /// be contacted.
+    func mayReplacePhone(for description: String) async -> Bool {
+        guard let phone = settings.phone, phone.receiveLimit > 0 else { return false }
+        do throws(ChatError) {
+            try await check(description)
+            return true
+        } catch {
+            return false
+        }
+    }
+
     /// Rejects a link to relays in the local network unless they are known, because the core would contact
     /// them. Other texts are left to the core.
     /// - Throws: `.file(.notApproved)` with the relays.

@@ -62,7 +62,13 @@ final class RemoteCopies: Sendable {
             }
             throw ChatError.noSuchFile
         }
-        guard let described = told.file, let source = described.source else { return nil }
+        guard let described = told.file, let source = described.source else {
+            // The dropped copy was from the relays, and the phone has none.
+            await blocking.attempt("note that the phone has no copy") { [index] in
+                _ = try index.commit { try $0.take(told, .described) }
+            }
+            return nil
+        }
         let number = RemoteFile(user: user, file: file.rawValue, isSent: told.direction == .sent)
         return try await fetch(number, of: described, from: source, progress)
     }

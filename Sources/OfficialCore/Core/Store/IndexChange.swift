@@ -116,7 +116,7 @@ final class IndexChange {
             // The core does not know that its file is damaged.
             file.status = Self.damagedCopy
         }
-        if file.status.isGivenUp || file.status == .rcvComplete,
+        if file.status.isGivenUp || file.status == .rcvComplete || (isRemote && file.status.isComing),
             let kept = try tables.keptCopies.source(of: file.id)
         {
             (file.status, file.source) = (.rcvComplete, kept)
@@ -253,6 +253,14 @@ extension FileStatus {
     fileprivate var isUpload: Bool {
         switch self {
         case .sndStored, .sndTransfer, .sndWarning: true
+        default: false
+        }
+    }
+
+    /// Whether the core may still receive the file.
+    fileprivate var isComing: Bool {
+        switch self {
+        case .rcvInvitation, .rcvAccepted, .rcvTransfer, .rcvAborted, .rcvWarning: true
         default: false
         }
     }
