@@ -122,6 +122,22 @@ struct PhoneCoreTests {
         await core.shutDown()
     }
 
+    @Test func seenPreviewStaysWhileThePhoneIsAway() async throws {
+        let (desk, phone) = (try PhoneDesk(), try ChatPhone())
+        var picture = Self.message(1, "a.jpg", 2)
+        (picture.type, picture.preview) = ("image", "data:image/jpg;base64,AA==")
+        phone.core.change { $0.history.append(picture) }
+        let first = try await connected(desk, phone)
+        #expect(try await first.preview(of: ItemID(1), in: .direct(1)) == picture.preview)
+        await first.shutDown()
+        let core = try await desk.open().value
+        #expect(try await core.preview(of: ItemID(1), in: .direct(1)) == picture.preview)
+        // Nothing is left of a deleted message.
+        try core.index.commit { try $0.remove([ItemID(1)], .deleted) }
+        #expect(try core.index.read { try $0.previews.preview(of: ItemID(1)) } == nil)
+        await core.shutDown()
+    }
+
     @Test(arguments: [false, true])
     func storesAFileAndSendsItOnce(encryptsFiles: Bool) async throws {
         let (desk, phone) = (try PhoneDesk(), try ChatPhone(encryptsFiles: encryptsFiles))

@@ -340,18 +340,25 @@ public final class OfficialCore: ChatCore {
     }
 
     /// Reads the preview from the core. The index has none, because only the core's database may be
-    /// encrypted.
+    /// encrypted, except those of a phone, which may be away.
     public func preview(of item: ItemID, in chat: ChatReference) async throws(ChatError) -> String {
-        let text = try await blocking.run { [index] in
+        let (text, kept) = try await blocking.run { [index] in
             try index.read { tables in
                 guard try tables.items.item(item)?.chat == chat else { throw try tables.absence(in: chat) }
-                return try tables.items.reference(of: item)
+                return (try tables.items.reference(of: item), try tables.previews.preview(of: item))
             }
         }
+        if let kept { return kept }
         guard let reference = text.flatMap({ APIChatReference(text: $0) }),
             let known = try await connection.knownItem(item, in: reference)
         else { throw ChatError.noSuchItem }
-        return known.content?.preview ?? ""
+        let preview = known.content?.preview ?? ""
+        if settings.phone != nil, !preview.isEmpty {
+            await blocking.attempt("keep a preview") { [index] in
+                try index.write { try $0.previews.put(preview, of: item) }
+            }
+        }
+        return preview
     }
 
     public func item(of file: FileID) async throws(ChatError) -> ChatItem? {

@@ -11,6 +11,7 @@ struct IndexTables {
     let identity: IdentityTable
     let place: PlaceTable
     let review: ReviewTable
+    let previews: PreviewTable
 
     init(_ connection: Connection) {
         chats = ChatTable(connection)
@@ -21,6 +22,7 @@ struct IndexTables {
         identity = IdentityTable(connection)
         place = PlaceTable(connection)
         review = ReviewTable(connection)
+        previews = PreviewTable(connection)
     }
 
     /// Returns the error for a missing item: the chat or the item is unknown.

@@ -105,6 +105,15 @@ enum Schema {
             ALTER TABLE chat ADD COLUMN compared INTEGER NOT NULL DEFAULT 0;
             UPDATE chat SET compared = updated;
             """),
+        // Requested previews of a phone's messages.
+        Migration(
+            "previews",
+            """
+            CREATE TABLE preview (
+                item INTEGER PRIMARY KEY REFERENCES item (id) ON DELETE CASCADE,
+                uri TEXT NOT NULL
+            ) STRICT;
+            """),
     ]
 
     /// Condition for received items without their file, which relays will delete.
