@@ -32,7 +32,8 @@ struct PhoneRelayTests {
     /// The offer and its description arrive during a session.
     private func offer(_ description: String, _ phone: ChatPhone, to core: OfficialCore) async throws {
         phone.core.tellNew(Self.offered)
-        let told = #","rcvFileDescr":{"fileDescrText":\#(JSONText.string(description)),"fileDescrComplete":true}"#
+        let text = JSONText.string(description)
+        let told = #","rcvFileDescr":{"fileDescrText":\#(text),"fileDescrComplete":true}"#
         phone.core.tell("rcvFileDescrReady", Self.offered, more: told)
         try await wait(until: "the file is described") {
             try await status(core) == .rcvInvitation(described: true)

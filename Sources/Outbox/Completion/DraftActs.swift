@@ -138,7 +138,8 @@ extension DraftActs.Act {
             closedByItsEnd = true
         }
         return WriterEvidence(
-            program: program, outcome: outcome, failedRead: failedRead, readWholeSource: readWholeSource, refusedRename: refusedRename,
+            program: program, outcome: outcome, failedRead: failedRead, readWholeSource: readWholeSource,
+            refusedRename: refusedRename,
             handledSignal: handledSignal, closedByItsEnd: closedByItsEnd,
             refusedOwner: refusedOwner)
     }
