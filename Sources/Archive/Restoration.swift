@@ -78,6 +78,7 @@ public struct Restoration: Sendable {
                 throw ArchiveError(
                     .file, "Another import into this data directory is running; wait until it ends.")
             }
+            try Self.keep(only: extraction.manifest.entries.map { $0.name.parts[...] }, in: folder.directory)
             try requireSpace(in: folder)
             let failures = try extraction.run(into: folder.directory, progress: progress)
             try settleDatabases(failures, isSealed: isSealed)
@@ -91,6 +92,21 @@ public struct Restoration: Sendable {
             throw ArchiveError(error)
         } catch let error as StoreError where error.code == .diskFull {
             throw ArchiveError(.noSpace, error.sentence, cause: error)
+        }
+    }
+
+    /// Removes everything except these entries, by the parts of their names: files of an attempt with another archive,
+    /// whose key differs, and plain copies of databases. The directory would keep them.
+    private static func keep(only entries: [ArraySlice<String>], in folder: OpenFile) throws(SystemError) {
+        let named = Dictionary(grouping: entries) { $0.first ?? "" }
+        try PrivateFolder.removeContents(of: folder, keeping: Set(named.keys).union([PrivateFolder.marker]))
+        for (name, entries) in named {
+            let below = entries.map { $0.dropFirst() }.filter { !$0.isEmpty }
+            let flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW
+            guard !below.isEmpty, let inner = try OpenFile.existing(name, flags: flags, in: folder) else {
+                continue
+            }
+            try keep(only: below, in: inner)
         }
     }
 

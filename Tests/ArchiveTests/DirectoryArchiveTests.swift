@@ -268,6 +268,25 @@ struct DirectoryArchiveTests {
         }
     }
 
+    @Test("an import keeps nothing of another archive's attempt", arguments: [true, false])
+    func otherAttempt(isSealed: Bool) throws {
+        let archive = try archive()
+        // The state after another archive was damaged, or an import was killed while it made databases plain.
+        _ = try PrivateFolder(folder.path("again.importing"), purpose: "chatfs import")
+        let inner = ["profiles", "profiles/1", "profiles/1/files", "profiles/3", "official-0011223344556677"]
+        for name in inner { _ = try folder.makeFolder("again.importing/" + name) }
+        let others = [
+            "chatfs.db-wal", "chatfs.db.plain", "profiles/1/links.sqlite", "profiles/1/agent.sqlite.plain",
+            "profiles/1/files/00112233445566778899aabbccddeeff", "profiles/3/agent.sqlite",
+            "official-0011223344556677/approvals.sqlite",
+        ]
+        for name in others { try folder.write([1], to: "again.importing/" + name) }
+        let again = try restored(archive, isSealed: isSealed)
+        for name in others.dropFirst() { #expect(access(again.path + "/" + name, F_OK) != 0, "\(name)") }
+        #expect(try again.missingParts() == [])
+        for name in ["alice", "bob"] { #expect(try contents(again, name) == contents(directory, name)) }
+    }
+
     @Test("restored connections are marked")
     func restoredMark() throws {
         let agents = "data/profiles/1/agent.sqlite"
