@@ -14,13 +14,18 @@ public struct LinkInventory: Sendable {
     /// The folder of the CryptoFiles. Absolute.
     public let folder: String
 
+    /// Returns the folder of a profile's CryptoFiles.
+    public static func folder(in stagingFolder: String, of profile: Profile) -> String {
+        LinkFolder.path(in: stagingFolder, of: profile)
+    }
+
     /// - Parameters:
     ///   - path: The path of the database. Nothing is created if it is missing.
     ///   - key: Its key, or nil for a plain database.
     ///   - stagingFolder: The staging folder of the core.
     /// - Throws: `StoreError`, `SystemError`.
     public init(path: String, key: SecretBytes? = nil, stagingFolder: String, profile: Profile) throws {
-        let folder = LinkFolder.path(in: stagingFolder, of: profile)
+        let folder = Self.folder(in: stagingFolder, of: profile)
         self.folder = folder
         guard access(path, F_OK) == 0 else {
             (items, strays) = ([], [])

@@ -3,6 +3,7 @@ import ChatCore
 import Cryptography
 import EmbeddedCore
 import Glibc
+import Links
 import OfficialCore
 import Outbox
 import Posix
@@ -124,8 +125,8 @@ public struct ProfileVerification: Sendable {
             guard let index = result.findings.firstIndex(where: { $0.kind == .missing && $0.path == part })
             else { continue }
             do {
-                if part.hasSuffix("/outbox/journal.sqlite"), access(folder + "/outbox/spool", F_OK) == 0 {
-                    try SetAside(profileFolder: folder).move(folder + "/outbox/spool")
+                if let files = try files(onlyIn: part), access(files, F_OK) == 0 {
+                    try SetAside(profileFolder: folder).move(files)
                 }
                 try directory.giveUp(parts: [part])
                 result.findings[index].outcome = .replaced
@@ -134,6 +135,19 @@ public struct ProfileVerification: Sendable {
             }
         }
         return result
+    }
+
+    /// Returns the folder of files that only this database can decrypt. Its successor deletes files without a row.
+    private func files(onlyIn part: String) throws -> String? {
+        if part.hasSuffix("/outbox/journal.sqlite") { return folder + "/outbox/spool" }
+        guard part.hasSuffix("/links.sqlite") else { return nil }
+        switch place {
+        case .profile(let profile):
+            return LinkInventory.folder(in: try directory.folders(of: profile).staging, of: profile)
+        case .official(_, let number):
+            let staging = try OfficialInventory(folder: folder, key: directory.key).stagingFolder
+            return LinkInventory.folder(in: staging, of: Profile(id: number, displayName: ""))
+        }
     }
 
     // MARK: - Modes

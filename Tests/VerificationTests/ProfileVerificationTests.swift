@@ -99,6 +99,30 @@ struct ProfileVerificationTests {
         #expect(try household.found().record(at: 0).findings == [])
     }
 
+    @Test("files of lost drafts and links are set aside")
+    func lostDatabases() async throws {
+        let household = try await Household(notes: Self.notes)
+        let lost = [
+            "outbox/journal.sqlite": "outbox/spool",
+            "links.sqlite": "staging/links-\(household.alice.id)",
+        ]
+        _ = try PrivateFolder.folder("outbox", in: OpenFile(household.own, flags: O_RDONLY | O_DIRECTORY))
+        for (database, place) in lost {
+            let path = "\(household.own)/\(place)"
+            try #require(mkdir(path, 0o700) == 0)
+            try OpenFile(path + "/file", flags: O_WRONLY | O_CREAT).write([1, 2, 3], at: 0)
+            try OpenFile("\(household.own)/\(database)", flags: O_WRONLY | O_CREAT).write([1], at: 0)
+        }
+        try household.directory.noteParts()
+        for database in lost.keys { try #require(unlink("\(household.own)/\(database)") == 0) }
+        let found = try household.found()
+        #expect(found.findings.map(\.outcome) == [.replaceable, .replaceable])
+        let settled = try household.verification().replaceParts(found)
+        #expect(settled.findings.map(\.outcome) == [.replaced, .replaced], "\(settled.findings)")
+        #expect(try household.names(in: "set-aside") == ["links-\(household.alice.id)", "spool"])
+        #expect(try household.names(in: "set-aside/links-\(household.alice.id)") == ["file"])
+    }
+
     @Test("a damaged page is found and left unchanged")
     func database() async throws {
         let household = try await Household(notes: Self.notes)
