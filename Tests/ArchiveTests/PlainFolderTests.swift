@@ -202,6 +202,18 @@ struct PlainFolderTests {
         #expect(try folder.read("clear/Zoe/a.txt") == [7] && folder.read("clear/Zoe/a (4).txt") == [1])
     }
 
+    @Test(
+        "files of any name stay when others follow",
+        arguments: [".new", ".lock", ".entries", "manifest.json"])
+    func hiddenNames(name: String) throws {
+        let place = try open()
+        #expect(try put(item(1, [1], name: name), as: name, place) == .written)
+        #expect(try put(item(2, [2, 2]), place) == .written)
+        try place.save()
+        #expect(try folder.read("clear/Zoe/" + name) == [1] && folder.read("clear/Zoe/a.txt") == [2, 2])
+        #expect(try put(item(1, [1], name: name), as: name, place) == .unchanged)
+    }
+
     @Test("a killed run repeats no finished file")
     func killed() throws {
         let (first, second) = (try item(1, [1]), try item(2, [2]))
@@ -212,7 +224,7 @@ struct PlainFolderTests {
         }
         // The kill was before the second file got its name, and in the middle of a line of the next.
         try check("remove it") { unlink(folder.path("clear/Zoe/b.txt")) }
-        try folder.write([5, 5], to: "clear/Zoe/.new")
+        try folder.write([5, 5], to: "clear/.new")
         let lines = try folder.read("clear/.entries")
         try folder.write(lines + Array(#"{"chat":"Zo"#.utf8), to: "clear/.entries")
         let place = try open()

@@ -34,6 +34,8 @@ public final class PlainFolder {
     private var unsaved = 0
 
     private static let lockName = ".lock"
+    /// The file that is being written. Not in a chat's folder, whose files may have this name.
+    private static let unfinished = ".new"
     private static let saveEvery = 200
 
     /// Names that no chat's folder may have.
@@ -97,7 +99,7 @@ public final class PlainFolder {
                 item: item.id.rawValue, path: path, chat: chat.title, name: file.name, sender: item.sender,
                 direction: PlainManifest.Entry.direction(of: item), time: item.time.seconds,
                 size: file.size, sha256: "")
-            try Self.decrypt(
+            try decrypt(
                 source.path, arguments, size: file.size, to: path.lastPathName ?? "", in: place,
                 time: item.time, progress
             ) { (digest) throws(SystemError) in
@@ -170,17 +172,18 @@ public final class PlainFolder {
     /// - Parameters:
     ///   - size: Bytes of plaintext, from the message. A file of another size is refused.
     ///   - verified: Receives the SHA-256 of the content before the file gets its name.
-    private static func decrypt(
-        _ source: String, _ arguments: FileArguments, size: UInt64, to name: String, in folder: OpenFile,
+    private func decrypt(
+        _ source: String, _ arguments: FileArguments, size: UInt64, to name: String, in place: OpenFile,
         time: Timestamp, _ progress: (UInt64) -> Void, verified: ([UInt8]) throws(SystemError) -> Void
     ) throws {
-        let unfinished = ".new"
+        let directory = folder.directory
         let reader = try CryptoFileReader(
             file: OpenFile(source, flags: O_RDONLY | O_NOFOLLOW), arguments: arguments)
         guard reader.size == size else {
             throw ArchiveError(.malformed, "The size of the stored file differs from its message.")
         }
-        let file = try OpenFile(unfinished, flags: O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, in: folder)
+        let file = try OpenFile(
+            Self.unfinished, flags: O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, in: directory)
         do {
             var digest = SHA256()
             var position: UInt64 = 0
@@ -197,10 +200,10 @@ public final class PlainFolder {
             try file.synchronise()
             try verified(digest.finalize())
             try check("give a file its name") {
-                renameat(folder.descriptor, unfinished, folder.descriptor, name)
+                renameat(directory.descriptor, Self.unfinished, place.descriptor, name)
             }
         } catch {
-            unlinkat(folder.descriptor, unfinished, 0)
+            unlinkat(directory.descriptor, Self.unfinished, 0)
             throw error
         }
     }
