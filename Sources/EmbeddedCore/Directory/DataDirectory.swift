@@ -43,6 +43,8 @@ public final class DataDirectory: Sendable {
     public static let keysFile = "keys"
     /// Locked (shared) while this object lives. An exclusive lock allows re-encrypting all databases.
     public static let useFile = "in-use"
+    /// The folder of a relay in the default directory, whose key seals its files.
+    static let relayFolder = "relay"
     /// Exists once the first database was created. Its contents say whether that was encrypted.
     static let madeMark = "made"
     static let madeEncrypted = Array("encrypted\n".utf8)
@@ -61,6 +63,9 @@ public final class DataDirectory: Sendable {
         let home = variable("HOME") ?? getpwuid(getuid()).map { String(cString: $0.pointee.pw_dir) } ?? "/"
         return home + "/.local/share/chatfs"
     }
+
+    /// The folder of a relay without a named one.
+    public static var defaultRelayPath: String { defaultPath() + "/" + relayFolder }
 
     /// Opens the directory, or creates it if missing or empty.
     ///

@@ -14,8 +14,8 @@ public struct DirectoryRemoval: Sendable {
     private let use: OpenFile
 
     /// Locks the directory for removal.
-    /// - Throws: `.storage` for a missing or foreign directory, or one in use. The message names the using
-    ///   process and its mountpoint if known.
+    /// - Throws: `.storage` for a missing or foreign directory, one in use, or one with the key of a relay.
+    ///   The message names the using process and its mountpoint if known.
     public init(_ path: String) throws(ChatError) {
         guard DataDirectory.exists(path) else {
             throw ChatError(.storage, "There is no data directory \(path).")
@@ -36,7 +36,21 @@ public struct DirectoryRemoval: Sendable {
                 .storage,
                 "The data directory is in use\(holder): unmount its profiles, and let other commands end.")
         }
+        let relay = "\(path)/\(DataDirectory.relayFolder)"
+        guard !Self.holdsKey(ofRelay: relay, path) else {
+            throw ChatError(
+                .storage,
+                "The relay in \(relay) would lose its key: delete that folder first if it is no longer "
+                    + "needed.")
+        }
         self.path = path
+    }
+
+    /// Whether the key of the relay's certificates and queues is the directory's.
+    private static func holdsKey(ofRelay relay: String, _ path: String) -> Bool {
+        func isThere(_ file: String) -> Bool { access(file, F_OK) == 0 }
+        let keys = DataDirectory.keysFile
+        return isThere("\(path)/\(keys)") && isThere(relay + "/server.crt") && !isThere("\(relay)/\(keys)")
     }
 
     /// Removes the directory.

@@ -169,7 +169,7 @@ enum RelayRunCommand {
             throw UsageError("'\(host)' is not a host name or address")
         }
         var settings = RelaySettings(
-            folder: invocation[folder] ?? DataDirectory.defaultPath() + "/relay", listen: endpoint,
+            folder: invocation[folder] ?? DataDirectory.defaultRelayPath, listen: endpoint,
             quota: invocation[quota], expiry: invocation[expiry],
             password: try RelayPassword.read(invocation),
             certificate: invocation[certificate])

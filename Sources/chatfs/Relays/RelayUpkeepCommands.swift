@@ -76,7 +76,7 @@ enum RelayUpkeepCommands {
 
     /// Sends the request to a running relay, or carries it out in its directory.
     private static func ask(_ request: RelayRequest, _ invocation: Invocation) async throws -> RelayAnswer {
-        let path = AbsolutePath.of(invocation[folder] ?? DataDirectory.defaultPath() + "/relay")
+        let path = AbsolutePath.of(invocation[folder] ?? DataDirectory.defaultRelayPath)
         guard access(path + "/server.crt", F_OK) == 0 else { throw Refusal("There is no relay in \(path).") }
         let running = try await ThreadPool.shared.run { () throws(DesktopError) in
             try RelayControlClient.ask(request, folder: path)
