@@ -46,6 +46,29 @@ struct PlanTests {
         #expect(plan.counts.waiting == 5 && plan.counts.expiring == 0)
     }
 
+    @Test("failing files of one chat do not stop another's")
+    func fullChat() {
+        var plan = KeepPlan(Self.all)
+        let failing = (1...Int64(KeepPlan.maxSetAside + 10)).map { Self.file($0) }
+        var effects = Self.scan(&plan, at: failing)
+        var failed = 0
+        while let effect = effects.popLast() {
+            switch effect {
+            case .receive(let file):
+                failed += 1
+                effects += plan.failed(file.file, .approval, now: Self.start)
+            case .scan: effects += Self.scan(&plan, at: failing)
+            case .stop, .tell: break
+            }
+        }
+        #expect((KeepPlan.maxSetAside..<KeepPlan.maxSetAside + 4).contains(failed))
+        let other = KeepCandidate(
+            item: ItemID(9_999), file: FileID(9_999), chat: .direct(2), isMedia: false, size: 10,
+            expires: Self.hours(47), phase: .offered)
+        #expect(Self.scan(&plan, at: failing + [other]) == [.receive(other)])
+        #expect(plan.counts.waiting == failing.count + 1)
+    }
+
     @Test("a full queue causes another scan")
     func more() {
         var plan = KeepPlan(Self.all)

@@ -22,7 +22,8 @@ public struct KeepPlan: Sendable {
     /// Maximum number of concurrent downloads, and of queued files.
     static let maxReceiving = 4
     static let queueLength = 64
-    /// Maximum number of files with a remembered retry. Above it, nothing new begins until some expire.
+    /// Maximum number of files of a chat with a remembered retry. Above it, nothing new of that chat begins until some
+    /// expire.
     static let maxSetAside = 4096
     /// Maximum duration of a download without progress.
     static let timeout = Duration.seconds(600)
@@ -37,6 +38,7 @@ public struct KeepPlan: Sendable {
     }
 
     private struct SetAside {
+        var chat: ChatReference
         /// nil if the user rejected the file.
         var obstacle: KeepObstacle?
         var failures: Int
@@ -51,10 +53,36 @@ public struct KeepPlan: Sendable {
         }
     }
 
+    /// Files that are retried later, with their number in each chat: a sender or a phone with many failing files must
+    /// not stop other chats.
+    private struct SetAsideFiles {
+        private var files: [FileID: SetAside] = [:]
+        private var counts: [ChatReference: Int] = [:]
+
+        subscript(file: FileID) -> SetAside? {
+            get { files[file] }
+            set {
+                if let before = files[file] { counts[before.chat, default: 0] -= 1 }
+                if let newValue { counts[newValue.chat, default: 0] += 1 }
+                files[file] = newValue
+            }
+        }
+
+        /// Whether another failure of this file could not be remembered.
+        func areFull(for candidate: KeepCandidate) -> Bool {
+            files[candidate.file] == nil && counts[candidate.chat, default: 0] >= KeepPlan.maxSetAside
+        }
+
+        mutating func removeExpired(now: Timestamp) {
+            let expired = files.filter { now >= $0.value.expires.advanced(by: KeepTimes.grace) }
+            for file in expired.keys { self[file] = nil }
+        }
+    }
+
     public private(set) var rules: KeepRules
     private var conditions = KeepConditions()
     private var receiving: [FileID: Receiving] = [:]
-    private var setAside: [FileID: SetAside] = [:]
+    private var setAside = SetAsideFiles()
     private var queue: [KeepCandidate] = []
     private var hasMore = false
     private var seen: Set<FileID> = []
@@ -101,7 +129,7 @@ public struct KeepPlan: Sendable {
         var effects: [Effect] = []
         // The file is gone or local, without an event.
         for file in receiving.keys where !seen.contains(file) { effects += end(file) }
-        setAside = setAside.filter { now < $0.value.expires.advanced(by: KeepTimes.grace) }
+        setAside.removeExpired(now: now)
         nextCounts.waiting += queue.count
         counts = nextCounts
         seen = []
@@ -133,6 +161,7 @@ public struct KeepPlan: Sendable {
             guard let obstacle = aside.obstacle else { return notice(candidate, now: now) }
             return wait(candidate, for: obstacle, now: now)
         }
+        if setAside.areFull(for: candidate) { return wait(candidate, for: .failure, now: now) }
         if queue.count < Self.queueLength {
             queue.append(candidate)
         } else {
@@ -173,7 +202,8 @@ public struct KeepPlan: Sendable {
         let pause = obstacle == .approval ? nil : Self.pauses.delay(beforeTry: failures + 1, jitter: 0)
         let until = pause.map { now.advanced(by: $0) }
         setAside[file] = SetAside(
-            obstacle: obstacle, failures: failures, until: until, expires: under.candidate.expires)
+            chat: under.candidate.chat, obstacle: obstacle, failures: failures, until: until,
+            expires: under.candidate.expires)
         until.map { note(due: $0) }
         return [.stop(file)] + notice(under.candidate, now: now) + fill(now: now)
     }
@@ -191,7 +221,7 @@ public struct KeepPlan: Sendable {
     /// Drops a file that the user rejected, until the rules change or the next mount.
     public mutating func declined(_ candidate: KeepCandidate, now: Timestamp) -> [Effect] {
         setAside[candidate.file] = SetAside(
-            obstacle: nil, failures: 0, until: nil, expires: candidate.expires)
+            chat: candidate.chat, obstacle: nil, failures: 0, until: nil, expires: candidate.expires)
         queue.removeAll { $0.file == candidate.file }
         guard receiving.removeValue(forKey: candidate.file) != nil else { return [] }
         return [.stop(candidate.file)] + fill(now: now)
@@ -200,11 +230,11 @@ public struct KeepPlan: Sendable {
     /// Sets new rules. A scan must follow.
     public mutating func change(_ rules: KeepRules) {
         self.rules = rules
-        setAside = [:]
+        setAside = SetAsideFiles()
     }
 
     /// Retries all files, because relays were approved or are reachable again. A scan must follow.
-    public mutating func tryAgain() { setAside = [:] }
+    public mutating func tryAgain() { setAside = SetAsideFiles() }
 
     /// Time of the next scan without other events.
     public var nextScan: Timestamp? { due }
@@ -224,7 +254,7 @@ public struct KeepPlan: Sendable {
         var effects: [Effect] = []
         while receiving.count < Self.maxReceiving, !queue.isEmpty {
             let next = queue.removeFirst()
-            guard setAside[next.file] != nil || setAside.count < Self.maxSetAside else { continue }
+            guard !setAside.areFull(for: next) else { continue }
             // Downloads begun since the scan may have used the space.
             switch rules.verdict(on: next, available(for: next.file), now: now) {
             case .receive:
@@ -235,7 +265,7 @@ public struct KeepPlan: Sendable {
             case .wait, .later, .leave: break
             }
         }
-        if hasMore, queue.isEmpty, receiving.count < Self.maxReceiving, setAside.count < Self.maxSetAside {
+        if hasMore, queue.isEmpty, receiving.count < Self.maxReceiving {
             hasMore = false
             effects.append(.scan)
         }
