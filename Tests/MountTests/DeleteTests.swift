@@ -211,6 +211,26 @@ struct DeleteTests {
         #expect(third.ending == .code(1) && third.errors.contains("There is no data directory"))
     }
 
+    @Test("deleting a copy keeps the original's key in the keyring")
+    func keyringOfCopy() async throws {
+        var stage = try KeyStage(data: "chatfs")
+        // The original is the default data directory.
+        stage.environment["XDG_DATA_HOME"] = stage.folder.path
+        try await stage.installKeyring()
+        #expect(try await stage.chatfs("profile create alice").succeeded)
+        let copied = try await Shell.run("cp", ["-a", stage.data, stage.folder.path("copy")])
+        try #require(copied.succeeded, "\(copied.errors)")
+        let copy = try KeyStage(sharing: stage, data: "copy")
+        let deleted = try await copy.chatfs("delete --everything --yes")
+        #expect(deleted.succeeded && deleted.errors.contains("in the keyring stays"), "\(deleted.errors)")
+        #expect(access(copy.data, F_OK) != 0)
+        #expect(try stage.kept().count == 1)
+        let opened = try await stage.chatfs("key test")
+        #expect(opened.succeeded, "\(opened.errors)")
+        #expect(try await stage.chatfs("delete --everything --yes").succeeded)
+        #expect(try stage.kept().isEmpty)
+    }
+
     @Test("delete everything also clears the keyring")
     func keyringEntry() async throws {
         var stage = try KeyStage()

@@ -41,6 +41,10 @@ enum EverythingDeletion {
         guard let slots = try? folder.slots(), slots.slots.contains(where: { $0.kind == .keyring }) else {
             return nil
         }
+        guard !folder.sharesKeyWithDefault else {
+            Terminal.note("chatfs: the key in the keyring stays: the default data directory needs it too")
+            return nil
+        }
         do throws(KeyringError) {
             try Keyring().forget(slots.name)
             return nil
