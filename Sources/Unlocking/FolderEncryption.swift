@@ -152,13 +152,18 @@ public struct FolderEncryption: Sendable {
         guard let file = try OpenFile.existing(path, flags: O_WRONLY | O_NOFOLLOW) else { return }
         let zeros = [UInt8](repeating: 0, count: 1 << 20)
         let size = try file.size()
-        var position: UInt64 = 0
-        while position < size {
-            let count = Int(min(UInt64(zeros.count), size - position))
-            try file.write(Array(zeros[..<count]), at: position)
-            position += UInt64(count)
+        do throws(SystemError) {
+            var position: UInt64 = 0
+            while position < size {
+                let count = Int(min(UInt64(zeros.count), size - position))
+                try file.write(Array(zeros[..<count]), at: position)
+                position += UInt64(count)
+            }
+            try file.synchronise()
+        } catch {
+            // Only a disk that writes elsewhere needs space here. It keeps the old blocks in any case.
+            guard error.isFullDisk else { throw error }
         }
-        try file.synchronise()
         try check("remove a file") { unlink(path) }
     }
 

@@ -27,6 +27,24 @@ import Testing
         #expect(try folder.names() == ["loop"])
     }
 
+    @Test func aFullDiskDoesNotKeepAWipedFile() async throws {
+        let folder = try TemporaryFolder()
+        let path = try folder.write([UInt8](repeating: 7, count: 100_000), to: "secret")
+        // No file may exceed 64 KiB.
+        await #expect(processExitsWith: .exitCode(28)) { [path = path as String] in
+            signal(SIGXFSZ, SIG_IGN)
+            var limit = rlimit(rlim_cur: 64 << 10, rlim_max: 64 << 10)
+            setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit)
+            do throws(SystemError) {
+                try FolderEncryption.wipe(path)
+                exit(28)
+            } catch {
+                exit(1)
+            }
+        }
+        #expect(try folder.names().isEmpty)
+    }
+
     @Test func encryptionKeepsDataAndLeavesNothingReadable() throws {
         let fixture = try KeyedFixture(rows: 300)
         let before = try fixture.contents(key: nil)
