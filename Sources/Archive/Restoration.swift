@@ -73,7 +73,7 @@ public struct Restoration: Sendable {
         isSealed: Bool, progress: (_ done: UInt64, _ total: UInt64) -> Void
     ) throws -> [Extraction.Failure] {
         do {
-            let folder = try PrivateFolder(unfinished, purpose: "chatfs import")
+            let folder = try DataDirectory.unclaimed(unfinished, purpose: "chatfs import")
             guard try folder.directory.tryLock() else {
                 throw ArchiveError(
                     .file, "Another import into this data directory is running; wait until it ends.")

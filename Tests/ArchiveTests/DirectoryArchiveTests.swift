@@ -287,6 +287,24 @@ struct DirectoryArchiveTests {
         for name in ["alice", "bob"] { #expect(try contents(again, name) == contents(directory, name)) }
     }
 
+    @Test("an import continues after its place was taken")
+    func takenPlace() throws {
+        let archive = try archive()
+        let restoration = try Restoration(archive, to: folder.path("again"), passphrase: passphrase)
+        // Another command makes a data directory there meanwhile.
+        _ = try DataDirectory(folder.path("again"))
+        #expect(throws: ArchiveError.self) { try restoration.run(isSealed: true) { _, _ in } }
+        try PrivateFolder.removeContents(of: OpenFile(folder.path("again"), flags: O_RDONLY), keeping: [])
+        rmdir(folder.path("again"))
+        let again = try restored(archive, isSealed: true)
+        for name in ["alice", "bob"] { #expect(try contents(again, name) == contents(directory, name)) }
+        // A directory that was used is not taken for an import.
+        _ = try DataDirectory(folder.path("other.importing"))
+        let other = try Restoration(archive, to: folder.path("other"), passphrase: passphrase)
+        #expect(throws: ArchiveError.self) { try other.run(isSealed: true) { _, _ in } }
+        #expect(access(folder.path("other.importing/chatfs.db"), F_OK) == 0)
+    }
+
     @Test("restored connections are marked")
     func restoredMark() throws {
         let agents = "data/profiles/1/agent.sqlite"

@@ -100,4 +100,19 @@ extension DataDirectory {
     public static func claim(_ folder: PrivateFolder) throws(SystemError) {
         try folder.write(Array((purpose + "\n").utf8), to: PrivateFolder.marker)
     }
+
+    /// Opens or creates a folder of another purpose. One that `claim` turned into a data directory gets that
+    /// purpose again if it was never used.
+    /// - Throws: as `PrivateFolder.init`.
+    public static func unclaimed(_ path: String, purpose: String) throws(SystemError) -> PrivateFolder {
+        do throws(SystemError) {
+            return try PrivateFolder(path, purpose: purpose)
+        } catch {
+            guard error.code == EEXIST, access("\(path)/\(useFile)", F_OK) != 0,
+                let claimed = try? PrivateFolder(path, purpose: Self.purpose)
+            else { throw error }
+            try claimed.write(Array((purpose + "\n").utf8), to: PrivateFolder.marker)
+            return claimed
+        }
+    }
 }
