@@ -30,7 +30,8 @@ public enum ChatEvent: Sendable {
     case serverRefused(String)
     /// A contact request or group invitation arrived or was answered (`AddressKeeping.requests`).
     case requestsChanged
-    /// A text without a file arrived at a core without chat logs (`TextKeeping`).
+    /// A text without a file arrived at an official core. Of its chats only a phone's have logs (`TextKeeping`), which old
+    /// texts make grow too.
     case textArrived(ChatItem)
 }
 

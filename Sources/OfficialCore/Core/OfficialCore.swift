@@ -440,6 +440,21 @@ public final class OfficialCore: ChatCore {
         try await texts.send(text, to: chat)
     }
 
+    /// Only a phone has logs here: the index of another core may be less protected than the core's own database.
+    public func messageLogs() async throws(ChatError) -> [ChatReference: MessageLog] {
+        guard settings.phone != nil else { return [:] }
+        return try await blocking.run { [index] in try index.read { try $0.texts.logs() } }
+    }
+
+    public func messageLog(
+        of chat: ChatReference, from offset: UInt64, count: Int
+    ) async throws(ChatError) -> [UInt8] {
+        guard settings.phone != nil else { throw ChatError(.noSuchChat, "This core keeps no texts.") }
+        return try await blocking.run { [index] in
+            try index.read { try $0.texts.bytes(of: chat, from: offset, count: count) }
+        }
+    }
+
     public func item(sentAs message: String, in chat: ChatReference) async throws(ChatError) -> ChatItem? {
         guard let id = try await sender.item(sentAs: message, in: chat) else { return nil }
         do throws(ChatError) {

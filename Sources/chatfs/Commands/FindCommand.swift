@@ -25,7 +25,7 @@ enum FindCommand {
             receives no files.
 
             With --text it prints messages and captions with these words instead, one per line, with chat, time and \
-            author. Chats of an official core have no texts to search.
+            author. Of official cores, only a phone has texts to search.
             """,
         section: CommandSection.daily, arguments: [pattern],
         options: [

@@ -44,6 +44,8 @@ struct NotificationSource: Sendable {
         case .chatUpdated(let chat): return [keys(of: chat)] + connection(chat)
         case .textArrived(let item): return [text(item)]
         case .requestsChanged: return await requests()
+        // A phone tells new texts itself, and its logs grow by old ones too.
+        case .messageLogGrew where phone != nil: return []
         case .messageLogGrew(let chat, let log):
             return await texts.events(of: chat, upTo: log.size, in: core, named: name(of: chat))
         // As a notice too, which follows the arrival.

@@ -118,6 +118,7 @@ final class HistoryReader: Sendable {
         let missed = try change.tables.items.ids(
             in: walk.reference.description, notMetBy: walk.number, upTo: start)
         try change.removeUntold(missed.filter { !recent.contains($0, since: began) })
+        try change.endTexts(of: walk, upTo: start) { recent.contains($0, since: began) }
         try change.tables.walks.end(walk)
     }
 

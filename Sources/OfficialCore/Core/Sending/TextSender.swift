@@ -48,7 +48,10 @@ struct TextSender: Sendable {
         recent.note([item.id])
         // If this cannot be recorded, a repetition reports that the outcome is unknown.
         await blocking.attempt("record that a text was sent") { [index] in
-            try index.commit(durably: true) { try $0.tables.sends.end(text.id, as: item.id) }
+            try index.commit(durably: true) { change in
+                try change.tables.sends.end(text.id, as: item.id)
+                try change.take(item, .sending)
+            }
         }
     }
 

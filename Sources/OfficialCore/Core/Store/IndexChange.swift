@@ -65,6 +65,7 @@ final class IndexChange {
     func take(
         _ item: APIItem, _ occasion: Occasion, _ cause: ItemChange? = nil
     ) throws -> ChatItem? {
+        try takeText(item, isArrival: occasion == .arrival || occasion == .sending)
         let before = try tables.items.item(item.id)
         guard let shown = item.chatItem(own: owner, filesFolder: filesFolder), let told = shown.file else {
             if before != nil { try remove([item.id], item.deletion?.reason ?? .deleted) }
@@ -194,6 +195,7 @@ final class IndexChange {
         recent.note(items)
         var removed: [(chat: ChatReference, item: ItemID)] = []
         for id in items {
+            try dropText(id)
             guard let item = try tables.items.item(id) else { continue }
             try tables.items.remove(id)
             removed.append((item.chat, id))
@@ -203,6 +205,38 @@ final class IndexChange {
             }
         }
         if !removed.isEmpty { tell(.chatItemsDeleted(removed, reason)) }
+    }
+
+    // MARK: - Texts of a phone
+
+    private func takeText(_ item: APIItem, isArrival: Bool) throws {
+        guard isRemote else { return }
+        let file = item.file?.chatFile(filesFolder: filesFolder, of: item.time)
+        guard let line = TextLine(item, own: owner, file: file) else { return try dropText(item.id) }
+        let hasGrown = try tables.texts.take(
+            line, in: item.chat.reference, isArrival: isArrival, at: SystemWallClock().now())
+        if hasGrown { try tellLog(of: item.chat.reference.chat) }
+    }
+
+    private func dropText(_ item: ItemID) throws {
+        guard isRemote, let chat = try tables.texts.blank(item, at: SystemWallClock().now()) else { return }
+        try tellLog(of: chat)
+    }
+
+    /// Completes the log of a part whose history was read to its beginning.
+    /// - Parameters:
+    ///   - start: The newest item when the walk began.
+    ///   - isRecent: Returns true for messages that changed meanwhile.
+    func endTexts(of walk: Walk, upTo start: Int64, except isRecent: (ItemID) -> Bool) throws {
+        guard isRemote else { return }
+        let missed = try tables.texts.items(in: walk.reference, notMetBy: walk.number, upTo: start)
+        for item in missed where !isRecent(item) { try dropText(item) }
+        guard try tables.texts.place(walk.reference, at: SystemWallClock().now()) else { return }
+        try tellLog(of: walk.reference.chat)
+    }
+
+    private func tellLog(of chat: ChatReference) throws {
+        if let log = try tables.texts.log(of: chat) { tell(.messageLogGrew(chat, log)) }
     }
 
     // MARK: - Chats
@@ -242,6 +276,7 @@ final class IndexChange {
     func removeChat(_ reference: ChatReference) throws {
         try remove(tables.items.ids(of: reference), .deleted)
         try tables.walks.remove(of: reference)
+        try tables.texts.remove(of: reference)
         guard try tables.chats.chat(reference) != nil else { return }
         try tables.chats.remove(reference)
         tell(.chatRemoved(reference))

@@ -12,6 +12,7 @@ struct IndexTables {
     let place: PlaceTable
     let review: ReviewTable
     let previews: PreviewTable
+    let texts: TextTable
 
     init(_ connection: Connection) {
         chats = ChatTable(connection)
@@ -23,6 +24,7 @@ struct IndexTables {
         place = PlaceTable(connection)
         review = ReviewTable(connection)
         previews = PreviewTable(connection)
+        texts = TextTable(connection)
     }
 
     /// Returns the error for a missing item: the chat or the item is unknown.

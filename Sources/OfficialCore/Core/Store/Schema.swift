@@ -105,14 +105,28 @@ enum Schema {
             ALTER TABLE chat ADD COLUMN compared INTEGER NOT NULL DEFAULT 0;
             UPDATE chat SET compared = updated;
             """),
-        // Requested previews of a phone's messages.
+        // Requested previews of a phone's messages, and its logs, which need its whole history again.
         Migration(
-            "previews",
+            "previews and texts",
             """
             CREATE TABLE preview (
                 item INTEGER PRIMARY KEY REFERENCES item (id) ON DELETE CASCADE,
                 uri TEXT NOT NULL
             ) STRICT;
+            CREATE TABLE text (
+                number INTEGER PRIMARY KEY,
+                chat TEXT NOT NULL,
+                reference TEXT NOT NULL,
+                seen INTEGER NOT NULL,
+                item INTEGER NOT NULL,
+                position INTEGER,
+                line BLOB NOT NULL,
+                written INTEGER NOT NULL
+            ) STRICT;
+            CREATE INDEX text_of_chat ON text (chat, position);
+            CREATE INDEX text_of_reference ON text (reference, seen);
+            CREATE INDEX text_of_item ON text (item);
+            UPDATE review SET time = 0;
             """),
     ]
 

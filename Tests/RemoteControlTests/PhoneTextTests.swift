@@ -1,0 +1,102 @@
+import Base
+import ChatCore
+import JSON
+import ScriptedCore
+import TestSupport
+import Testing
+
+@testable import OfficialCore
+
+@Suite("The texts of a phone's chats")
+struct PhoneTextTests {
+    private static func text(_ id: Int64, _ text: String) -> ScriptedMessage {
+        var message = ScriptedMessage(id: id, contact: 1, name: "")
+        (message.type, message.text) = ("text", text)
+        return message
+    }
+
+    /// Event and text of each line of the log.
+    private func lines(_ core: OfficialCore) async throws -> [String] {
+        guard let log = try await core.messageLogs()[.direct(1)] else { return [] }
+        var bytes: [UInt8] = []
+        while UInt64(bytes.count) < log.size {
+            // In pieces that end within lines.
+            let piece = try await core.messageLog(of: .direct(1), from: UInt64(bytes.count), count: 50)
+            try #require(!piece.isEmpty)
+            bytes += piece
+        }
+        #expect(try await core.messageLog(of: .direct(1), from: log.size, count: 50) == [])
+        return try bytes.split(separator: UInt8(ascii: "\n")).map { line in
+            let json = try #require(JSONValue.parse(Array(line)))
+            return [json["event"]?.string, json["text"]?.string, json["file"]?["name"]?.string]
+                .compactMap(\.self).joined(separator: " ")
+        }
+    }
+
+    @Test func logsHaveAllMessagesInOrder() async throws {
+        let (desk, phone) = (try PhoneDesk(), try ChatPhone())
+        phone.core.change { state in
+            // More than a page, which begins at the end.
+            for id in 1...120 { state.history.append(Self.text(Int64(id), "number \(id)")) }
+            state.history.append(ScriptedMessage(id: 121, contact: 1, name: "a.bin"))
+        }
+        let core = try await desk.connected(phone)
+        let history = (1...120).map { "message number \($0)" } + ["message  a.bin"]
+        #expect(try await lines(core) == history)
+        phone.core.tellNew(Self.text(122, "new"))
+        try await core.send(ComposedText(id: "one", text: "mine"), to: .direct(1))
+        try await wait(until: "both are there") { try await lines(core).count == 123 }
+        #expect(Set(try await lines(core).suffix(2)) == ["message new", "message mine"])
+        await core.shutDown()
+        // No phone is connected.
+        let away = try await desk.open().value
+        #expect(try await lines(away).count == 123)
+        await away.shutDown()
+    }
+
+    @Test func changesOfMessagesReachTheLog() async throws {
+        let (desk, phone) = (try PhoneDesk(), try ChatPhone())
+        var passing = Self.text(4, "passing")
+        passing.disappears = true
+        phone.core.change { state in
+            for (id, text) in [(1, "first"), (2, "second"), (3, "third")] {
+                state.history.append(Self.text(Int64(id), text))
+            }
+            state.history.append(passing)
+        }
+        let core = try await desk.connected(phone)
+        #expect(try await lines(core) == ["message first", "message second", "message third"])
+        let size = try await core.messageLogs()[.direct(1)]?.size
+        phone.core.tellGone(2)
+        try await wait(until: "it is gone") { try await !lines(core).contains("message second") }
+        #expect(try await lines(core) == ["message first", "disappeared", "message third"])
+        #expect(try await core.messageLogs()[.direct(1)]?.size == size)
+        phone.core.tell("chatItemUpdated", Self.text(3, "third, edited"))
+        phone.core.tell("chatItemUpdated", Self.text(3, "third, edited"))
+        phone.core.tellNew(Self.text(5, "last"))
+        try await wait(until: "the last is there") { try await lines(core).last == "message last" }
+        #expect(
+            try await lines(core)
+                == ["message first", "disappeared", "message third", "edit third, edited", "message last"])
+        await core.shutDown()
+    }
+
+    @Test func messagesDeletedMeanwhileLeaveTheLog() async throws {
+        let (desk, phone) = (try PhoneDesk(), try ChatPhone())
+        phone.core.change { state in
+            for id in 1...3 { state.history.append(Self.text(Int64(id), "number \(id)")) }
+        }
+        let core = try await desk.connected(phone)
+        #expect(try await lines(core).count == 3)
+        phone.core.change { _ = $0.history.remove(2) }
+        // The weekly review.
+        try core.index.write { try $0.walks.repeatAll() }
+        phone.leave()
+        try phone.connect(to: try await desk.link())
+        try await wait(until: "it is gone") { try await lines(core)[1] == "disappeared" }
+        #expect(try await lines(core) == ["message number 1", "disappeared", "message number 3"])
+        try core.index.commit { try $0.removeChat(.direct(1)) }
+        #expect(try await core.messageLogs().isEmpty)
+        await core.shutDown()
+    }
+}
