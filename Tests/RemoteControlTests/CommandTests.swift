@@ -8,7 +8,7 @@ import Testing
 
 @Suite struct CommandTests {
     private static let allowed = [
-        "/user", "/users", "/version",
+        "/user", "/users", "/version", "/network", "/_servers 1",
         #"/_get chats 1 pcc=off count=1000 {"type":"filters","favorite":false,"unread":false}"#,
         "/_get chat @4 count=100", "/_get chat #4 before=17 count=100", "/_get chat *1 after=17 count=5",
         "/_get chat #4(_support) count=5", "/_get chat #4(_support:17) before=3 count=5",
@@ -26,7 +26,8 @@ import Testing
         "", "/", "user", "/user ", " /user", "/User", "/users x", "/_stop", "/_start", "/q", "/quit",
         "/sql chat SELECT 1", "/sql agent SELECT 1", "/_db export {}", "/_files_folder /tmp",
         "/_temp_folder /",
-        "/network socks=on", "/_network {}", "/_servers", "/_servers 1 {}", "/_user 1", "/_delete @2 full notify=on", "/_clear chat @2", "/d bob",
+        "/network socks=on", "/_network {}", "/_servers", "/_servers 1 {}",
+        "/_user 1", "/_delete @2 full notify=on", "/_clear chat @2", "/d bob",
         "/_read chat @2", "/list remote ctrls", "/stop remote ctrl", "/connect remote ctrl x",
         "/_app suspend 1",
         "/set device name x", "/store remote file 1 x", "/_get chats 1", "/_get chats 1 pcc=off count=",

@@ -24,21 +24,16 @@ final class OfficialPhone: Sendable {
     private let heard: Heard
     private let count = Lock(0)
 
-    init() async throws {
-        folder = try TemporaryFolder()
+    /// - Parameter ended: The same phone before its program ended; nil for a new one.
+    init(after ended: OfficialPhone? = nil) async throws {
+        folder = try ended?.folder ?? TemporaryFolder()
         guard let port = LoopbackPort.unused() else { throw WaitedInVain("no port is free") }
-        let files = try folder.makeFolder("files")
-        let made = try await Shell.script(
-            #"printf 'bob\n' | "$PROGRAM" -d "$DATABASE" -y -e /user -t 0"#,
-            environment: OfficialPrograms.environment.merging([
-                "PROGRAM": OfficialPrograms.path("simplex-chat"), "DATABASE": folder.path("db"),
-            ]) { $1 })
-        guard made.succeeded else { throw WaitedInVain("/user: \(made.output)") }
+        if ended == nil { try await Self.makeProfile(in: folder) }
         var settings = ChildProcess.Settings(
             OfficialPrograms.path("simplex-chat"),
             [
                 "-d", folder.path("db"), "-y", "-p", "\(port)", "--device-name", "Telephone",
-                "--files-folder", files,
+                "--files-folder", folder.path("files"),
             ])
         settings.environment = OfficialPrograms.environment
         let started = try await RunningProcess.start(settings)
@@ -53,6 +48,23 @@ final class OfficialPhone: Sendable {
     }
 
     deinit { program.send(SIGKILL) }
+
+    private static func makeProfile(in folder: TemporaryFolder) async throws {
+        _ = try folder.makeFolder("files")
+        let made = try await Shell.script(
+            #"printf 'bob\n' | "$PROGRAM" -d "$DATABASE" -y -e /user -t 0"#,
+            environment: OfficialPrograms.environment.merging([
+                "PROGRAM": OfficialPrograms.path("simplex-chat"), "DATABASE": folder.path("db"),
+            ]) { $1 })
+        guard made.succeeded else { throw WaitedInVain("/user: \(made.output)") }
+    }
+
+    /// Whether a file of the phone, complete or not, has at least a MiB.
+    func hasLargeFile() async throws -> Bool {
+        let found = try await Shell.script(
+            #"find "$FOLDER" -type f -size +1023k ! -name 'db_*'"#, environment: ["FOLDER": folder.path])
+        return !found.output.isEmpty
+    }
 
     /// Returns the answer to a command.
     @discardableResult

@@ -10,18 +10,10 @@ import Testing
     "The official program as the phone of a mount",
     .enabled(if: !OfficialPrograms.lackChat, "OFFICIAL_BIN names no folder with simplex-chat"))
 struct OfficialPhoneCoreTests {
-    /// Its user compares the codes and says yes.
-    private static func confirm(_ phone: OfficialPhone, _ desk: PhoneDesk) async throws {
-        let shown = try await phone.connect(try await desk.link())
-        let code = try await wait(for: "a code") { desk.code }
-        #expect(shown == code.description)
-        try await phone.verify(shown)
-    }
-
     @Test func notesAreStoredReadAndFoundAgain() async throws {
         let (desk, phone) = (try PhoneDesk(), try await OfficialPhone())
         let opening = try desk.open(away: .seconds(60))
-        try await Self.confirm(phone, desk)
+        try await phone.confirm(desk)
         let core = try await opening.value
         #expect(core.profile.displayName == "bob")
         let notes = try #require(
@@ -33,16 +25,30 @@ struct OfficialPhoneCoreTests {
         #expect(file.name == "a b.bin" && file.size == UInt64(content.count))
         #expect(try PhoneDesk.content(try await core.location(of: file.id)) == content)
         await core.shutDown()
-        try await wait(until: "the phone is free") {
-            try await phone.command("/list remote ctrls").contains(#""sessionState""#) == false
-        }
+        try await phone.waitUntilFree()
         // Away, then back.
         let again = try await desk.open().value
         #expect(try await again.items(of: notes.reference, before: nil, count: 10).map(\.id) == [item.id])
-        try await Self.confirm(phone, desk)
+        try await phone.confirm(desk)
         try await wait(until: "the history is read") { try await again.hasReadHistory() }
         #expect(try await again.send(message, to: notes.reference).id == item.id)
         #expect(try await again.items(of: notes.reference, before: nil, count: 10).count == 1)
         await again.shutDown()
+    }
+}
+
+extension OfficialPhone {
+    /// Its user compares the codes and says yes.
+    func confirm(_ desk: PhoneDesk) async throws {
+        let shown = try await connect(try await desk.link())
+        let code = try await wait(for: "a code") { desk.code }
+        #expect(shown == code.description)
+        try await verify(shown)
+    }
+
+    func waitUntilFree() async throws {
+        try await wait(until: "the phone is free") {
+            try await command("/list remote ctrls").contains(#""sessionState""#) == false
+        }
     }
 }

@@ -115,9 +115,7 @@ struct OfficialPhoneTests {
         let first = try await Self.begin(phone, .make())
         #expect(try await Self.ask("/user", first.connection).type == "activeUser")
         await first.listener.stop()
-        try await wait(until: "the phone is free") {
-            try await phone.command("/list remote ctrls").contains(#""sessionState""#) == false
-        }
+        try await phone.waitUntilFree()
         let second = try await Self.begin(phone, first.pairing)
         #expect(try await Self.ask("/user", second.connection).type == "activeUser")
         #expect(second.pairing.phone?.authority == first.pairing.phone?.authority)
