@@ -7,11 +7,11 @@ struct PowerCuts {
     let day: DayTrace
     /// The folder for disk states, a few at a time.
     let folder: String
+    /// One of this many states is also mounted, because a daemon starts far more slowly than its parts.
+    var mountEvery = 50
 
     /// The number of concurrent recoveries, which mostly wait for threads and the disk.
     private static let width = 6
-    /// One of this many states is also mounted, because a daemon starts far more slowly than its parts.
-    private static let mountEvery = 50
 
     private struct Cut {
         let description: String
@@ -38,7 +38,7 @@ struct PowerCuts {
                 // A unique number for its folder, which the recovery removes at its end.
                 let place = "\(folder)/\(started)"
                 started += 1
-                let mounts = started % Self.mountEvery == 1
+                let mounts = (started - 1) % mountEvery == 0
                 group.addTask { try await Self.problem(after: cut, in: place, mounts: mounts) }
                 return told < limit
             }

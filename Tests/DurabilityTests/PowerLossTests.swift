@@ -11,15 +11,17 @@ struct PowerLossTests {
     private static let states =
         ProcessInfo.processInfo.environment["CHATFS_POWER_LOSS_STATES"].flatMap(Int.init) ?? 120
 
+    /// `CHATFS_POWER_LOSS_MOUNT_EVERY`: how many of them share one mount by the daemon; 1 for each.
+    private static let mountEvery =
+        ProcessInfo.processInfo.environment["CHATFS_POWER_LOSS_MOUNT_EVERY"].flatMap(Int.init) ?? 50
+
     @Test("promises hold after a power cut")
     func cuts() async throws {
         let folder = try TemporaryFolder()
         let day = try await ScriptedDay.record(in: folder, with: Recorder.build(in: folder))
         try #require(day.operations.count > 500, "the recorder saw only \(day.operations.count) operations")
-        let tried = try await PowerCuts(day: day, folder: folder.path("cut")).try(states: Self.states) {
-            message in
-            Issue.record(Comment(rawValue: message))
-        }
+        let cuts = PowerCuts(day: day, folder: folder.path("cut"), mountEvery: max(1, Self.mountEvery))
+        let tried = try await cuts.try(states: Self.states) { Issue.record(Comment(rawValue: $0)) }
         print("power cuts: \(tried) states after \(day.operations.count) operations")
         #expect(tried >= Self.states)
     }
