@@ -47,7 +47,10 @@ struct PhoneSaveTests {
         }
 
         var received: [String] { phone.core.commands.filter { $0.hasPrefix("/freceive") } }
-        func saved() throws -> Set<String> { Set(try folder.names(in: "Backup/bob")) }
+        /// The files of the chat, without its log.
+        func saved() throws -> Set<String> {
+            Set(try folder.names(in: "Backup/bob")).subtracting(["messages.jsonl"])
+        }
     }
 
     @Test func receivesMissingFilesSoonExpiredFirst() async throws {
@@ -63,6 +66,24 @@ struct PhoneSaveTests {
         #expect(errors.contains("phone's storage") && errors.contains("3 written"))
         #expect(errors.contains("old.bin: It was never received"))
         #expect(try place.folder.read("Backup/bob/soon.bin") == Array("soon.bin".utf8))
+    }
+
+    @Test func textsAreSavedToo() async throws {
+        let place = try Place()
+        place.add(1, "messages.jsonl", isThere: true)
+        for round in 2...3 {
+            var text = ScriptedMessage(id: Int64(round), contact: 1, name: "")
+            (text.type, text.text) = ("text", "text \(round)")
+            place.phone.core.change { [text] in $0.history.append(text) }
+            let (ending, errors) = try await place.save()
+            #expect(ending == .code(0), "\(errors)")
+            let lines = String(decoding: try place.folder.read("Backup/bob/messages.jsonl"), as: UTF8.self)
+                .split(separator: "\n")
+            #expect(lines.count == round && lines.last?.contains("text \(round)") == true, "\(lines)")
+        }
+        // A file of that name has a number.
+        #expect(
+            try place.folder.read("Backup/bob/messages (2).jsonl") == Array("messages.jsonl".utf8))
     }
 
     @Test func policyAndLimitReceiveNothing() async throws {
@@ -108,7 +129,8 @@ struct PhoneSaveTests {
             let (ending, errors) = try await place.save()
             #expect(ending == .code(0), "\(errors)")
         }
-        #expect(try place.folder.names(in: "Backup/manifest (2).json") == ["there.bin"])
+        let saved = try place.folder.names(in: "Backup/manifest (2).json")
+        #expect(saved.sorted() == ["messages.jsonl", "there.bin"])
     }
 
     @Test func nextRunContinuesAfterThePhoneLeft() async throws {

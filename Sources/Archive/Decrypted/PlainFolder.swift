@@ -4,8 +4,8 @@ import Cryptography
 import Glibc
 import Posix
 
-/// A folder of decrypted files with modes 0700 and 0600: a subfolder for each chat, and a description of all files in
-/// `manifest.json`. It contains nothing else. Further runs add new files. All calls block; one thread.
+/// A folder of decrypted files with modes 0700 and 0600: a subfolder for each chat, perhaps with its log in
+/// `messages.jsonl`, and a description of all files in `manifest.json`. It contains nothing else. Further runs add new files. All calls block; one thread.
 public final class PlainFolder {
     /// The outcome of one file.
     public enum Outcome: Hashable, Sendable {
@@ -34,12 +34,13 @@ public final class PlainFolder {
     private var unsaved = 0
 
     private static let lockName = ".lock"
+    private static let logName = "messages.jsonl"
     /// The file that is being written. Not in a chat's folder, whose files may have this name.
     private static let unfinished = ".new"
     private static let saveEvery = 200
 
     /// Names that no chat's folder may have.
-    public static let reservedNames: Set<String> = [PlainManifest.name]
+    public static let reservedNames: Set<String> = [PlainManifest.name, lockName, unfinished]
 
     /// Opens or creates the folder.
     /// - Parameter profile: The owner of the files.
@@ -114,6 +115,16 @@ public final class PlainFolder {
         }
     }
 
+    /// Replaces the log of a chat, which is not in the manifest.
+    /// - Parameter chat: The chat's folder name.
+    /// - Throws: `.noSpace`, `.file`.
+    public func putLog(_ bytes: [UInt8], chat: String) throws(ArchiveError) {
+        try wrappingSystemError { () throws(SystemError) in
+            let place = try PrivateFolder.folder(chat, in: folder.directory)
+            try PrivateFolder.write(bytes, to: Self.logName, in: place)
+        }
+    }
+
     /// Returns the paths of files from earlier runs whose items are not in `items`. They are kept.
     public func leftOver(whenPresent items: Set<ItemID>) -> [String] {
         manifest.files.filter { !items.contains(ItemID($0.item)) }.map(\.path).sorted()
@@ -159,7 +170,7 @@ public final class PlainFolder {
     private func freePath(_ chat: String, _ name: String) -> String {
         var path = "\(chat)/\(name)"
         var number = 1
-        while paths[path] != nil
+        while paths[path] != nil || name == Self.logName && number == 1
             || faccessat(folder.directory.descriptor, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0
         {
             number += 1

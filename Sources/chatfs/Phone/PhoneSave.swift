@@ -16,6 +16,8 @@ struct PhoneSave: Sendable {
     let limit: UInt64
 
     private static let page = 500
+    /// Bytes of a log that are read at once.
+    private static let piece = 1 << 20
     private static let pause = Duration.milliseconds(200)
     /// Maximum number of named files for each reason.
     private static let maxNamed = 10
@@ -38,7 +40,8 @@ struct PhoneSave: Sendable {
         let chats = try await chats(names)
         let unread = try await core.chatsWithUnreadHistory()
         let partial = chats.filter { unread.contains($0.reference) }
-        let files = try await files(of: chats)
+        let places = Self.places(of: chats)
+        let files = try await files(of: places)
         let folder = try await PlainFolderQueue(path, of: core.profile)
         let present = try await folder.present(of: files)
         var tally = Tally(unchanged: present.unchanged, failed: present.changed.count)
@@ -47,6 +50,7 @@ struct PhoneSave: Sendable {
         announce(order)
         do {
             try await perform(&order, in: folder, &tally)
+            try await writeLogs(of: places, in: folder)
         } catch {
             try? await folder.save()
             throw explained(error, "\(tally.saved) of \(files.count) files are saved.")
@@ -104,13 +108,19 @@ struct PhoneSave: Sendable {
         return names.isEmpty ? known.all : try names.map { try known.chat($0) }
     }
 
-    /// Returns the files, oldest first in each chat, so that equal names get the same numbers in each run.
-    private func files(of chats: [NamedChat]) async throws -> [SavedFile] {
-        var files: [SavedFile] = []
+    /// Returns the chats with the names of their folders.
+    private static func places(of chats: [NamedChat]) -> [(chat: NamedChat, folder: String)] {
         var taken = PlainFolder.reservedNames
-        for chat in chats {
-            let folder = SafeFileName.free(
-                chat.folder ?? SafeFileName.make(fromTitle: chat.name) ?? "chat", &taken)
+        return chats.map { chat in
+            let name = chat.folder ?? SafeFileName.make(fromTitle: chat.name) ?? "chat"
+            return (chat, SafeFileName.free(name, &taken))
+        }
+    }
+
+    /// Returns the files, oldest first in each chat, so that equal names get the same numbers in each run.
+    private func files(of places: [(chat: NamedChat, folder: String)]) async throws -> [SavedFile] {
+        var files: [SavedFile] = []
+        for (chat, folder) in places {
             var (found, last): ([SavedFile], ItemID?) = ([], nil)
             while true {
                 let items = try await core.items(of: chat.reference, before: last, count: Self.page)
@@ -190,6 +200,23 @@ struct PhoneSave: Sendable {
         } catch {
             if !isKept { try? await core.dropCopy(of: id) }
             throw error
+        }
+    }
+
+    private func writeLogs(
+        of places: [(chat: NamedChat, folder: String)], in folder: PlainFolderQueue
+    ) async throws {
+        let logs = try await core.messageLogs()
+        for (chat, name) in places {
+            guard let size = logs[chat.reference]?.size else { continue }
+            var bytes: [UInt8] = []
+            while UInt64(bytes.count) < size {
+                let more = try await core.messageLog(
+                    of: chat.reference, from: UInt64(bytes.count), count: Self.piece)
+                if more.isEmpty { break }
+                bytes += more
+            }
+            try await folder.putLog(bytes, chat: name)
         }
     }
 

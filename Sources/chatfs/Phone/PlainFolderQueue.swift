@@ -50,6 +50,11 @@ struct PlainFolderQueue: @unchecked Sendable {
         try await ThreadPool.shared.run { () throws(any Error) in try put(now: file) }
     }
 
+    /// Replaces the log of a chat.
+    func putLog(_ bytes: [UInt8], chat: String) async throws {
+        try await ThreadPool.shared.run { () throws(any Error) in try folder.putLog(bytes, chat: chat) }
+    }
+
     func save() async throws {
         try await ThreadPool.shared.run { () throws(any Error) in try folder.save() }
     }
