@@ -35,8 +35,8 @@ public final class EventHub: Sendable {
 
     /// Makes a change and publishes its events in the order of commits.
     ///
-    /// - Parameter change: calls `reserve` once inside its transaction, and returns the events to publish. If
-    ///   it throws, none are published.
+    /// - Parameter change: calls `reserve` at the start of its transaction, again when a full disk makes it begin
+    ///   anew, and returns the events to publish. If it throws, none are published.
     public func publish<Result>(
         _ change: (_ reserve: () -> Void) throws -> (result: Result, events: [ChatEvent])
     ) rethrows -> Result {
@@ -45,7 +45,7 @@ public final class EventHub: Sendable {
         // Deliver even for a failed change, as later ones wait for it.
         defer { if let number { deliver(events, ofChange: number) } }
         let outcome = try change {
-            assert(number == nil, "a change has one number")
+            if let number { deliver([], ofChange: number) }
             number = reserve()
         }
         events = outcome.events

@@ -9,6 +9,9 @@ final class Removals: Sendable {
     private let deletions: ChunkDeletions
     private let damaged: DamagedCopies
 
+    /// Items of a deleted chat in one transaction.
+    private static let deletedAtOnce = 20
+
     init(
         _ store: ProfileStore, _ downloads: Downloads, _ deletions: ChunkDeletions, _ damaged: DamagedCopies
     ) {
@@ -84,7 +87,9 @@ final class Removals: Sendable {
     /// - Returns: false if the copy was kept: a last copy, a sent file, or no local copy.
     func free(_ file: FileID, lastCopyToo: Bool) async throws(ChatError) -> Bool {
         try await blocking.run { [self] in
-            let isFreed = try store.commit { change in try free(file, lastCopyToo: lastCopyToo, change) }
+            let isFreed = try store.commit(frees: true) { change in
+                try free(file, lastCopyToo: lastCopyToo, change)
+            }
             // The journal still holds the key.
             if isFreed { store.tryToEmptyJournal() }
             return isFreed
@@ -119,7 +124,7 @@ final class Removals: Sendable {
         _ items: [ItemID], in chat: ChatReference, mode: DeletionMode, _ reason: DeletionReason = .deleted
     ) async throws(ChatError) {
         let files = try await blocking.run { [self] in
-            let files = try store.commit { change in
+            let files = try store.commit(frees: true) { change in
                 let id = try change.tables.chats.id(of: chat, of: store.profile.id)
                 let files = try items.compactMap { try delete($0, in: id, mode, reason, change) }
                 change.tell(.chatItemsDeleted(items.map { (chat, $0) }, reason))
@@ -196,7 +201,7 @@ final class Removals: Sendable {
     func delete(_ chat: ChatReference) async throws(ChatError) {
         if case .notes = chat { throw ChatError(.invalidCommand, "Saved notes belong to the profile.") }
         let id = try await blocking.run { [store] in
-            try store.commit { change in
+            try store.commit(frees: true) { change in
                 let id = try change.tables.chats.id(of: chat, of: store.profile.id)
                 try change.tables.network.part(fromContactOf: id, at: change.elapsed)
                 try change.announce(change.tables.chats.leave(id))
@@ -205,7 +210,7 @@ final class Removals: Sendable {
         }
         try await deleteItems(of: chat, id)
         try await blocking.run { [store] in
-            try store.commit { change in
+            try store.commit(frees: true) { change in
                 try change.tables.chats.remove(id)
                 change.tell(.chatRemoved(chat))
             }
@@ -214,7 +219,11 @@ final class Removals: Sendable {
 
     private func deleteItems(of chat: ChatReference, _ id: Int64) async throws(ChatError) {
         let items = try await blocking.run { [store] in try store.read { try $0.items.ids(in: id) } }
-        try await delete(items, in: chat, mode: .internal)
+        // In steps that need no more than the reserved space of a full disk.
+        for start in stride(from: 0, to: items.count, by: Self.deletedAtOnce) {
+            let step = items[start..<min(start + Self.deletedAtOnce, items.count)]
+            try await delete(Array(step), in: chat, mode: .internal)
+        }
     }
 
     /// Deletes the profile's data from the database. Contacts keep their messages; chunks of unfinished

@@ -143,7 +143,7 @@ extension Namespace {
     /// - Throws: `.damaged`, `.diskFull`, `.storage`.
     public func remove(_ items: [ItemID]) throws(NamespaceError) -> [NamespaceChange] {
         let now = clock.now()
-        return try change { index, shown in
+        return try change(frees: true) { index, shown in
             try items.compactMap { item in
                 guard let record = try index.record(of: .item(item)) else { return nil }
                 try Self.retire(record, index)
@@ -161,7 +161,7 @@ extension Namespace {
     /// - Throws: `.damaged`, `.diskFull`, `.storage`.
     public func remove(folder: NodeID) throws(NamespaceError) -> [NamespaceChange] {
         let now = clock.now()
-        return try change { index, shown in
+        return try change(frees: true) { index, shown in
             guard let node = shown.node(folder), case .chat = node.content else { return [] }
             for record in try index.items(in: folder).values { try Self.retire(record, index) }
             shown.remove(node, at: now)

@@ -95,6 +95,8 @@ import Testing
             try hub.publish { _ -> (result: Int, events: [ChatEvent]) in throw Failure() }
         }
         let result = hub.publish { reserve in
+            // The transaction is repeated on a full disk.
+            reserve()
             reserve()
             // Published by another thread during the change, hence later.
             hub.tell(deletion(2))

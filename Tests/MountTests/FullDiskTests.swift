@@ -171,6 +171,37 @@ struct FullDiskTests {
         for name in ["alice", "bob"] { #expect(try await mounts.leave(name) == .code(0)) }
     }
 
+    @Test("stored files are deleted and freed")
+    func freeing() async throws {
+        let folder = try TemporaryFolder()
+        let disk = try await SmallDisk(at: try folder.makeFolder("data"), size: "24m")
+        guard !disk.isLimit else { return }
+        let mounts = try await TwoMounts.start(in: folder, mounting: ["alice"])
+        try await mounts.mount("bob", ["--delete", "self"])
+        let names = (0..<4).map { "stored \($0).bin" }
+        let bytes = TwoMounts.bytes(300_000)
+        for name in names {
+            try await mounts.send(bytes, as: name)
+            #expect(try mounts.read("bob/alice/" + name) == bytes)
+            try await mounts.waitForState("stored", of: "bob/alice/" + name)
+        }
+        try await disk.fill(for: [])
+        #expect(unlink(mounts.path("bob/alice/" + names[0])) == 0, "\(errno)")
+        // Other files take the freed space.
+        try await disk.fill(for: [])
+        let deleted = try await ChatFSProcess.run(["delete", mounts.path("bob/alice/" + names[1]), "--yes"])
+        #expect(deleted.succeeded, "\(deleted.errors)")
+        try await disk.fill(for: [])
+        #expect(try await mounts.leave("bob") == .code(0))
+        let freed = try await ChatFSProcess.run(
+            ["storage", "free", "--chat", "alice", "--data", mounts.data, "--profile", "bob"])
+        #expect(freed.succeeded && freed.errors.contains("2 local copies removed"), "\(freed.errors)")
+        try await disk.free()
+        try await mounts.mount("bob")
+        #expect(try mounts.folder.names(in: "bob/alice") == Array(names[2...]))
+        for name in names[2...] { #expect(try mounts.read("bob/alice/" + name) == bytes) }
+    }
+
     @Test("a long draft waits for free space")
     func following() async throws {
         let folder = try TemporaryFolder()

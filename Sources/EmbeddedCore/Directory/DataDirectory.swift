@@ -125,7 +125,7 @@ public final class DataDirectory: Sendable {
             signal = try ChangeSignal(path: self.path + "/bell")
             store = try DirectoryStore(
                 path: self.path + "/" + Self.databaseFile, key: key,
-                consent: mayMigrate ? .given : .missing, clock: bootClock)
+                consent: mayMigrate ? .given : .missing, reservesSpace: true, clock: bootClock)
             self.clock = clock
             MigrationCopy.sweep(folder.directory, now: SystemWallClock().now())
             ExportFolder.sweep(self.path)

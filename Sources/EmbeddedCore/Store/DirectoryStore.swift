@@ -9,13 +9,17 @@ final class DirectoryStore: Sendable {
     private let database: Database
     private let clock: StoredClock
 
-    /// - Parameter key: database key; nil if it is not encrypted.
+    /// - Parameters:
+    ///   - key: database key; nil if it is not encrypted.
+    ///   - reservesSpace: whether files can be deleted on a full disk.
     /// - Throws: the errors of `Database`.
     init(
         path: String, key: SecretBytes? = nil, consent: MigrationConsent = .given,
-        clock: any BootClock = SystemBootClock()
+        reservesSpace: Bool = false, clock: any BootClock = SystemBootClock()
     ) throws(StoreError) {
-        database = try Database(path: path, migrations: Schema.migrations, key: key, consent: consent)
+        database = try Database(
+            path: path, migrations: Schema.migrations, key: key, consent: consent,
+            reservesSpace: reservesSpace)
         self.clock = try StoredClock(clock, in: database)
     }
 
@@ -25,9 +29,17 @@ final class DirectoryStore: Sendable {
     }
 
     /// Runs a transaction, which is rolled back if `body` throws.
+    /// - Parameter frees: true for a removal, which a full disk does not refuse; `body` may then run twice.
     @discardableResult
-    func change<Result>(_ body: (DirectoryTables) throws -> Result) throws -> Result {
-        try database.transaction { try body(DirectoryTables($0, elapsed: clock.keep(in: $0))) }
+    func change<Result>(
+        frees: Bool = false, _ body: (DirectoryTables) throws -> Result
+    ) throws -> Result {
+        let write = { (connection: Connection) in
+            try body(DirectoryTables(connection, elapsed: self.clock.keep(in: connection)))
+        }
+        guard frees else { return try database.transaction(write) }
+        defer { database.reserveSpace() }
+        return try database.freeingTransaction(write)
     }
 
     /// Closes the file.

@@ -56,11 +56,14 @@ final class ProfileStore: Sendable {
     }
 
     /// Runs a transaction, then sends its events to this process's listeners and signals other processes.
+    /// - Parameter frees: true for a removal, which a full disk does not refuse; `body` may then run twice.
     @discardableResult
-    func commit<Result>(_ body: (ProfileChange) throws -> Result) throws -> Result {
+    func commit<Result>(
+        frees: Bool = false, _ body: (ProfileChange) throws -> Result
+    ) throws -> Result {
         try events.publish { reserve in
             var change: ProfileChange?
-            let result = try directory.change { tables in
+            let result = try directory.change(frees: frees) { tables in
                 reserve()
                 let begun = ProfileChange(
                     tables.tables(of: profile.id, context), of: profile.id, arrivals, at: clock.now())
