@@ -35,6 +35,8 @@ extension QueueService {
     /// Deletes queues in several transactions. Returns their number.
     func purge(_ purge: QueuePurge) async throws -> Int {
         var count = 0
+        // One time for all transactions: a queue that counts as used is not examined again.
+        let now = try await order { processor, _ in processor.settings.clock.now().seconds }
         while true {
             let (looked, forgotten) = try await order { processor, records in
                 switch purge {
@@ -42,7 +44,6 @@ extension QueueService {
                     let count = try processor.forgetAnyQueues(records)
                     return (count, count)
                 case .outOfUse(let unused, let idle):
-                    let now = processor.settings.clock.now().seconds
                     return try processor.forgetQueues(
                         madeBefore: now - unused.components.seconds,
                         usedBefore: now - idle.components.seconds,

@@ -95,6 +95,32 @@ struct QueueExpiryTests {
         await place.stop()
     }
 
+    @Test("a purge ends although many queues have a subscriber", .timeLimit(.minutes(5)))
+    func manySubscribed() async throws {
+        let place = try RelayPlace()
+        let client = try await blocking {
+            let client = try RawClient.connected(to: place.relay.address)
+            for _ in 0..<CommandProcessor.queuesAtOnce + 1 { _ = try client.queue() }
+            return Held(client)
+        }
+        // Uses are recorded rounded down, so each record is older than the limit of this purge.
+        place.clock.advance(by: .seconds(100))
+        let (unused, idle) = (Int64(1_800_000_100), Int64(1_800_000_050))
+        var counts: [Int] = []
+        for _ in 0..<3 {
+            counts.append(
+                try await place.relay.service.order { processor, records in
+                    try processor.forgetQueues(madeBefore: unused, usedBefore: idle, records).looked
+                })
+        }
+        #expect(counts == [CommandProcessor.queuesAtOnce, 1, 0])
+        place.clock.advance(by: .seconds(50))
+        #expect(try await place.relay.purge(.outOfUse(unused: .zero, idle: .zero)) == 0)
+        #expect(try await place.relay.statistics().queues == CommandProcessor.queuesAtOnce + 1)
+        withExtendedLifetime(client) {}
+        await place.stop()
+    }
+
     /// Used by one thread after another.
     private final class Held: @unchecked Sendable {
         let value: RawClient

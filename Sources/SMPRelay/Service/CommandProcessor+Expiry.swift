@@ -27,7 +27,8 @@ extension CommandProcessor {
         var forgotten = 0
         for queue in queues {
             if deliveries.client(of: queue.id) != nil {
-                try records.noteUse(of: queue.id, at: useTime)
+                // Not earlier than the limit, so that the next batch has other queues.
+                try records.noteUse(of: queue.id, at: max(useTime, usedBefore))
             } else {
                 try forget(queue, records)
                 forgotten += 1
