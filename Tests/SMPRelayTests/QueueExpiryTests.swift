@@ -121,6 +121,31 @@ struct QueueExpiryTests {
         await place.stop()
     }
 
+    @Test("a short age counts from the last use")
+    func shortAge() async throws {
+        let place = try RelayPlace { $0.idleQueues = .seconds(3600) }
+        // Just before the recorded times of a relay that keeps unused queues for a week change.
+        let step: Int64 = 7 * 86_400 / 24
+        place.clock.advance(by: .seconds(step - 1_800_000_000 % step - 60))
+        let client = try await blocking {
+            let client = try RawClient.connected(to: place.relay.address)
+            let queue = try client.makeQueue(subscribes: false)
+            guard case .created(let ids) = queue.answer else { throw WaitedInVain("a queue") }
+            #expect(try client.ask(.text("hello"), of: ids.senderID) == .ok)
+            return Held(client)
+        }
+        func expire() async throws -> Int {
+            _ = try await place.relay.service.order { processor, records in try processor.expire(records) }
+            return try await place.relay.statistics().queues
+        }
+        place.clock.advance(by: .seconds(3300))
+        #expect(try await expire() == 1)
+        place.clock.advance(by: .seconds(600))
+        #expect(try await expire() == 0)
+        withExtendedLifetime(client) {}
+        await place.stop()
+    }
+
     /// Used by one thread after another.
     private final class Held: @unchecked Sendable {
         let value: RawClient

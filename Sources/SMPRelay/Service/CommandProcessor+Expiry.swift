@@ -60,6 +60,7 @@ extension CommandProcessor {
     /// official server, or less if queues expire within 24 days.
     var useTime: Int64 {
         let now = settings.clock.now().seconds
-        return now - now % min(86_400, max(1, settings.unusedQueues.components.seconds / 24))
+        let age = min(settings.unusedQueues, settings.idleQueues)
+        return now - now % min(86_400, max(1, age.components.seconds / 24))
     }
 }
