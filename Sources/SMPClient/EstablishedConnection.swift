@@ -23,6 +23,9 @@ struct EstablishedConnection {
         let answer: (@Sendable (Result<Answer, SMPError>) -> Void)?
         /// A ping.
         var isProbe = false
+
+        /// Whether it fetches a message left on the server.
+        var isFetch: Bool { answer == nil && !isProbe }
     }
 
     private let connection: ServerConnection
@@ -231,12 +234,25 @@ struct EstablishedConnection {
             switch event {
             case .answered(let id, let answer):
                 guard let request = pending.removeValue(forKey: id) else { continue }
+                if case .error = answer, request.isFetch,
+                    subscriptions.contains(request.request.entityID)
+                {
+                    // The listener has the queue as subscribed. It subscribes again on a new connection.
+                    closed = .disconnected
+                    continue
+                }
                 subscriptions.answered(request.request, answer)
                 request.answer?(.success(answer))
             case .failed(let id, let code):
                 let request = pending.removeValue(forKey: id)
                 request?.answer?(.failure(Self.failure(code)))
-                if request?.isProbe == true { closed = code }
+                guard let request, request.answer == nil else { continue }
+                if request.isFetch, code == .timedOut {
+                    // A slow server may answer later. Otherwise it is asked again.
+                    subscriptions.hold(request.request.entityID)
+                } else {
+                    closed = code
+                }
             case .delivered(let recipientID, let messageID, let body):
                 deliver(recipientID, messageID, body)
             case .ended(let id):
