@@ -46,6 +46,24 @@ struct DeliveryCapacityTests {
         #expect(deliveries.ready(client, atMost: 9).isEmpty)
     }
 
+    @Test("a queue waits once, however often it is subscribed")
+    func repeated() throws {
+        var (client, deliveries) = try Self.waiting(0..<14)
+        for _ in 0..<100 {
+            for queue in Int64(8)..<14 {
+                #expect(deliveries.subscribe(client, to: queue) == nil)
+                #expect(deliveries.begin(queue) == nil)
+            }
+            deliveries.commit()
+        }
+        #expect(deliveries.waitingCount == 6)
+        #expect(deliveries.ready(client, atMost: 4) == [8, 9, 10, 11])
+        // It waits behind the others now.
+        #expect(deliveries.begin(9) == nil)
+        #expect(deliveries.ready(client, atMost: 100) == [12, 13, 9])
+        #expect(deliveries.waitingCount == 0)
+    }
+
     @Test("they are removed with their client")
     func gone() throws {
         var (client, deliveries) = try Self.waiting(0..<11)

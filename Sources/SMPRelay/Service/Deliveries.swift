@@ -14,8 +14,8 @@ struct Deliveries {
     /// By row id of the queue.
     private var subscriptions: [Int64: Subscription] = [:]
     private var queues: [UInt64: Set<Int64>] = [:]
-    /// Queues whose messages wait for capacity, by client, oldest first. Entries may be obsolete.
-    private var waiting: [UInt64: [Int64]] = [:]
+    /// Queues whose messages wait for capacity, by client. Entries may be obsolete.
+    private var waiting: [UInt64: WaitingQueues] = [:]
     /// The state before uncommitted changes, by queue.
     private var before: [Int64: Subscription?] = [:]
 
@@ -28,7 +28,7 @@ struct Deliveries {
         for (queue, subscription) in changed {
             set(queue, subscription)
             if let subscription, subscription.isWaiting {
-                waiting[subscription.client.number, default: []].append(queue)
+                waiting[subscription.client.number, default: WaitingQueues()].append(queue)
             }
         }
         before = [:]
@@ -81,7 +81,7 @@ struct Deliveries {
         if subscription.client.reserveDelivery() { return subscription.client }
         subscription.isWaiting = true
         set(queue, subscription)
-        waiting[subscription.client.number, default: []].append(queue)
+        waiting[subscription.client.number, default: WaitingQueues()].append(queue)
         return nil
     }
 
@@ -106,9 +106,8 @@ struct Deliveries {
 
     /// Returns queues whose messages waited for the client's capacity, the oldest first. Skips obsolete entries.
     mutating func ready(_ client: Client, atMost count: Int) -> [Int64] {
-        var queues = (waiting[client.number] ?? [])[...]
         var ready: [Int64] = []
-        while ready.count < count, let queue = queues.popFirst() {
+        while ready.count < count, let queue = waiting[client.number]?.popFirst() {
             guard var subscription = subscriptions[queue], subscription.client === client,
                 subscription.isWaiting
             else { continue }
@@ -116,7 +115,38 @@ struct Deliveries {
             set(queue, subscription)
             ready.append(queue)
         }
-        waiting[client.number] = queues.isEmpty ? nil : Array(queues)
+        if waiting[client.number]?.count == 0 { waiting[client.number] = nil }
         return ready
+    }
+
+    /// The number of entries for waiting queues. For tests.
+    var waitingCount: Int { waiting.values.reduce(0) { $0 + $1.count } }
+}
+
+/// Queues of one client, the oldest first, each once: a client may subscribe any number of times to a queue whose
+/// message waits.
+private struct WaitingQueues {
+    private var queues: [Int64] = []
+    /// The index of the first one.
+    private var start = 0
+    private var members: Set<Int64> = []
+
+    var count: Int { members.count }
+
+    mutating func append(_ queue: Int64) {
+        if members.insert(queue).inserted { queues.append(queue) }
+    }
+
+    /// Takes constant time on average.
+    mutating func popFirst() -> Int64? {
+        guard start < queues.count else { return nil }
+        let queue = queues[start]
+        members.remove(queue)
+        start += 1
+        if start * 2 >= queues.count {
+            queues.removeFirst(start)
+            start = 0
+        }
+        return queue
     }
 }
