@@ -1,3 +1,5 @@
+import Posix
+import SMP
 import TestSupport
 import Testing
 
@@ -68,6 +70,31 @@ import Testing
         #expect(try await Set(alice.agent.connections().map(\.id)) == usable)
         await alice.end()
         for couple in couples { await couple.inviter.end() }
+    }
+
+    @Test("messages of a damaged connection take no room")
+    func room() async throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path("connections.db")
+        let store = try AgentStore(
+            path: path, key: nil, tools: MachineSide.tools(seed: 1), clock: ManualClock())
+        let server = try Known.server()
+        var queue = ReceivingQueue.fresh(server: server, mode: .contact, random: SeededBytes(2))
+        (queue.status, queue.recipientID) = (.active, [UInt8](repeating: 3, count: 24))
+        let address = ConnectionState(phase: .address, information: [], receiving: [queue])
+        _ = try store.change { try $0.insert(address) }
+        let receiver = Receiver(
+            work: StoreWork(store: store, pool: .shared, log: Log("agent")),
+            servers: MemoryServers(MemoryRelay()), times: Known.times, log: Log("agent"),
+            follow: { _ in }, subscribeAgain: { _ in })
+        let place = Subscriptions.Queue(server: server, recipientID: queue.recipientID)
+        for number in UInt8(1)...2 { receiver.append(messageID: [number], body: [number], to: place) }
+        try Connection(path: path, key: nil)
+            .execute("UPDATE receiving_queue SET authorization_seed = x'0102'")
+        #expect(receiver.waitingBodies == 2)
+        for _ in 0..<2 { _ = await receiver.work(place) }
+        #expect(receiver.waitingBodies == 0)
+        store.close()
     }
 
     @Test("damaged event is skipped and later ones arrive")

@@ -100,12 +100,39 @@ final class Receiver: Sendable {
                 try Self.receive(message, from: queue, &tables, log: log)
             }
         }
-        guard let stored else { return .retry(times.store) }
+        guard let stored else {
+            guard await isDamaged(queue) else { return .retry(times.store) }
+            // It stays on its server. Here it would take room from other connections for good.
+            freeFirstBody(of: queue)
+            _ = removeFirst(of: queue)
+            return .more
+        }
         freeFirstBody(of: queue)
         follow(stored.1)
         // The queue was deleted just now.
         let isAcknowledged = if let own = stored.0 { await acknowledge(message, own) } else { true }
-        let hasRefused = state.withLock { state in
+        let hasRefused = removeFirst(of: queue)
+        if !isAcknowledged || hasRefused { subscribeAgain(queue) }
+        return .more
+    }
+
+    /// Whether the queue belongs to a damaged connection, which can store no message.
+    private func isDamaged(_ queue: Subscriptions.Queue) async -> Bool {
+        let isUsable = await work.attempt("read connection of message") { store in
+            try store.read { tables -> Bool in
+                guard
+                    let place = try tables.queues.receiving(
+                        recipientID: queue.recipientID, on: queue.server)
+                else { return true }
+                return try tables.connections.usable(place.connection) != nil
+            }
+        }
+        return isUsable == false
+    }
+
+    /// Removes a queue's first message. Returns whether another delivery was dropped meanwhile.
+    private func removeFirst(of queue: Subscriptions.Queue) -> Bool {
+        state.withLock { state in
             var waiting = state.queues[queue] ?? Waiting()
             waiting.messages.removeFirst()
             defer {
@@ -114,8 +141,6 @@ final class Receiver: Sendable {
             }
             return waiting.hasRefused
         }
-        if !isAcknowledged || hasRefused { subscribeAgain(queue) }
-        return .more
     }
 
     /// Frees the body of a queue's stored first message, which now waits only for its `ACK`.
