@@ -2,8 +2,9 @@ import Base
 import Glibc
 import Posix
 
-/// A relay's folder: the files of `IdentityFiles`, `port`, `records.db`, `chunks/` (a file for each chunk, named after
-/// the sender ID) and `incoming/` (active uploads, emptied at start).
+/// A relay's folder: the files of `IdentityFiles`, `port`, `records.db`, `records.db-reserve` (space for deletions on a
+/// full disk), `chunks/` (a file for each chunk, named after the sender ID) and `incoming/` (active uploads, emptied at
+/// start).
 struct RelayFolder: Sendable {
     let folder: PrivateFolder
     let chunks: OpenFile

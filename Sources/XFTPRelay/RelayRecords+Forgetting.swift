@@ -16,8 +16,26 @@ extension RelayRecords {
 
     /// Deletes records in one transaction. Returns an entry for each processed record, nil if it did not exist. Records
     /// with many recipients end the transaction early; the rest of `chunks` then remains.
+    ///
+    /// On a full disk only one of them is deleted, whose bytes then make room for the journal of others. The entries of
+    /// records before it are nil.
     func delete(_ chunks: [Int64]) throws -> [Deleted?] {
-        try database.durableTransaction { connection in
+        do {
+            return try deleteTogether(chunks)
+        } catch let error as StoreError where error.code == .diskFull && chunks.count > 1 {
+            for (number, chunk) in chunks.enumerated() {
+                do {
+                    return try [Deleted?](repeating: nil, count: number) + deleteTogether([chunk])
+                } catch let error as StoreError where error.code == .diskFull {
+                    // Its recipients may need more room than those of another record.
+                }
+            }
+            throw error
+        }
+    }
+
+    private func deleteTogether(_ chunks: [Int64]) throws -> [Deleted?] {
+        try database.freeingTransaction(durably: true) { connection in
             var (deleted, rows): ([Deleted?], Int) = ([], 0)
             for chunk in chunks where rows < Self.rowsAtOnce {
                 let found = try connection.first(
@@ -39,6 +57,9 @@ extension RelayRecords {
             return deleted
         }
     }
+
+    /// Reserves the space again that deletions on a full disk used, after the bytes of their chunks are gone.
+    func reserveSpace() { database.reserveSpace() }
 
     /// Returns up to `limit` records whose upload was due before `time`.
     func unfinished(dueBefore time: Int64, limit: Int) throws -> [ChunkRecord] {

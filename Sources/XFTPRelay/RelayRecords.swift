@@ -33,7 +33,8 @@ final class RelayRecords: Sendable {
 
     /// - Parameter key: The encryption key, or nil for a plain database.
     init(path: String, key: SecretBytes? = nil, random: any RandomSource) throws(StoreError) {
-        database = try Database(path: path, migrations: Self.migrations, key: key, durability: .eventual)
+        database = try Database(
+            path: path, migrations: Self.migrations, key: key, durability: .eventual, reservesSpace: true)
         self.random = random
     }
 

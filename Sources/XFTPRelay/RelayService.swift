@@ -161,6 +161,7 @@ final class RelayService: Sendable {
             quota.giveBack(Quota.record(recipients: deleted.recipients))
             if deleted.wasStored { files.remove(record) }
         }
+        records.reserveSpace()
         return deleted.count { $0 != nil }
     }
 

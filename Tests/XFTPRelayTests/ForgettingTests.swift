@@ -1,5 +1,6 @@
 import Base
 import Cryptography
+import Glibc
 import Network
 import Store
 import TestSupport
@@ -90,5 +91,35 @@ import XFTP
         #expect(deleted.map(\.?.recipients) == [3000, 3000])
         #expect(try records.chunk(ofSender: made[2].senderID) != nil)
         #expect(try records.delete(made.map(\.id)).map(\.?.recipients) == [nil, nil, 3000, 3000])
+    }
+
+    /// Deleting many records needs more room for the journal than a full disk has. RLIMIT_FSIZE acts on a process like
+    /// a full disk, so this runs in a child process.
+    @Test func fullDiskLetsRecordsBeDeletedSingly() async throws {
+        await #expect(processExitsWith: .success) {
+            signal(SIGXFSZ, SIG_IGN)
+            let folder = try TemporaryFolder()
+            let records = try RelayRecords(path: folder.path("records.db"), random: SystemRandomSource())
+            let key = SigningKey.generate().publicKey
+            let new = XFTPCommand.NewChunk(
+                senderKey: key, size: 65_536, digest: SHA256.hash(key), recipientKeys: [key], password: nil)
+            var made: [Int64] = []
+            for _ in 0..<500 {
+                let ids = try #require(
+                    try records.create(new, created: 0, in: Announcement(id: 1, now: 0), limit: 1000))
+                made.append(try #require(try records.chunk(ofSender: ids.sender)).id)
+            }
+            // An empty journal has room for the changes of one record.
+            try records.database.checkpoint()
+            let resource = __rlimit_resource_t(RLIMIT_FSIZE.rawValue)
+            var limit = rlimit(rlim_cur: 65_536, rlim_max: rlim_t.max)
+            try #require(setrlimit(resource, &limit) == 0)
+            let first = try records.delete(made).count { $0 != nil }
+            limit.rlim_cur = rlim_t.max
+            try #require(setrlimit(resource, &limit) == 0)
+            #expect(first == 1)
+            #expect(try records.counts().chunks == 499)
+            #expect(try records.delete(made).count { $0 != nil } == 499)
+        }
     }
 }
