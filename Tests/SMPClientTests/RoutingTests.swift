@@ -162,6 +162,42 @@ struct RoutingTests {
         #expect(asked.withLock { $0 } == [first, other, other, other])
     }
 
+    @Test("a proxy that does not reach the server is not kept")
+    func proxyWithoutWay() async throws {
+        let far = try Far()
+        let proxies = try (1...2).map { number in
+            try #require(
+                ServerAddress(
+                    fingerprint: [UInt8](repeating: number, count: 32), hosts: ["proxy\(number).invalid"]))
+        }
+        let router = PrivateRouter(
+            PrivateRouting(.always, servers: proxies), isProtected: false, random: SystemRandomSource())
+        let first = Lock<ServerAddress?>(nil)
+        let ask: PrivateRouter.Asking = { request, server in
+            do {
+                if case .proxy = request.command { return .success(.proxyOpened(try far.hello())) }
+                let isFirst = first.withLock { known in
+                    known = known ?? server
+                    return known == server
+                }
+                if isFirst { return .success(.error(.proxy("BROKER TIMEOUT"))) }
+                return .success(.forwarded(box: try far.answer(.text("a"), to: request, with: .ok)))
+            } catch {
+                return .failure(SMPError(.malformed, "\(error)"))
+            }
+        }
+        let request = ClientRequest(.text("a"), of: [1])
+        await expect(.server(.proxy("BROKER TIMEOUT"))) {
+            try await router.ask(request, of: far.address, ask).get()
+        }
+        // Each new session is with a proxy chosen at random.
+        var isAnswered = false
+        for _ in 0..<200 where !isAnswered {
+            isAnswered = (try? await router.ask(request, of: far.address, ask).get()) == .ok
+        }
+        #expect(isAnswered)
+    }
+
     @Test("changed answers are detected without a repeat")
     func changedAnswer() async throws {
         let (far, router) = (try Far(), try Self.router(fallback: .direct))

@@ -38,7 +38,7 @@ final class PrivateRouter: Sendable {
                 return await ask(request, server)
             }
             switch await self.ask(request, by: way, ask) {
-            case .answered(let answer): return answer
+            case .answered(let answer): return .success(answer)
             case .lost: forget(way, to: server)
             case .failed(let error):
                 // Not repeated: the server may have performed the request. The next one may use another proxy.
@@ -51,10 +51,10 @@ final class PrivateRouter: Sendable {
     }
 
     private enum Outcome {
-        case answered(Result<Answer, SMPError>)
+        case answered(Answer)
         /// The proxy lost its connection to the server and forwarded nothing.
         case lost
-        /// The proxy was unreachable or sent an invalid answer.
+        /// The proxy was unreachable, did not reach the server, or sent an invalid answer.
         case failed(SMPError)
     }
 
@@ -62,9 +62,9 @@ final class PrivateRouter: Sendable {
         do throws(SMPError) {
             let wrapped = try way.session.wrap(request, random: random)
             switch try await ask(wrapped.outer, way.proxy).get() {
-            case .forwarded(let box): return .answered(.success(try way.session.open(box, of: wrapped)))
+            case .forwarded(let box): return .answered(try way.session.open(box, of: wrapped))
             case .error(.proxy(Self.noSession)): return .lost
-            case .error(let error): return .answered(.failure(SMPError(error)))
+            case .error(let error): throw SMPError(error)
             default: throw SMPError(.malformed, "A proxy sent an invalid answer.")
             }
         } catch {
