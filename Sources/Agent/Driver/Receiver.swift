@@ -11,7 +11,7 @@ final class Receiver: Sendable {
 
     private struct Waiting {
         var messages: [Delivered] = []
-        /// A delivery was dropped, so the server must deliver it again.
+        /// A delivery was dropped or not acknowledged, so the server must deliver it again.
         var hasRefused = false
     }
 
@@ -62,6 +62,8 @@ final class Receiver: Sendable {
                 waiting.hasRefused = true
                 return
             }
+            // The server delivers the first unacknowledged message, also after a new connection.
+            if waiting.messages.isEmpty { waiting.hasRefused = false }
             waiting.messages.append(Delivered(messageID: messageID, body: body))
             state.bodies += 1
         }
@@ -93,7 +95,14 @@ final class Receiver: Sendable {
     }
 
     func work(_ queue: Subscriptions.Queue) async -> Lanes<Subscriptions.Queue>.Outcome {
-        guard let message = state.withLock({ $0.queues[queue]?.messages.first }) else { return .idle }
+        let (first, hasRefused) = state.withLock { state -> (Delivered?, Bool) in
+            if let first = state.queues[queue]?.messages.first { return (first, false) }
+            return (nil, state.queues.removeValue(forKey: queue)?.hasRefused ?? false)
+        }
+        guard let message = first else {
+            if hasRefused { subscribeAgain(queue) }
+            return .idle
+        }
         let log = log
         let stored = await work.attempt("store received message") { store in
             try store.change { tables in
@@ -111,8 +120,12 @@ final class Receiver: Sendable {
         follow(stored.1)
         // The queue was deleted just now.
         let isAcknowledged = if let own = stored.0 { await acknowledge(message, own) } else { true }
-        let hasRefused = removeFirst(of: queue)
-        if !isAcknowledged || hasRefused { subscribeAgain(queue) }
+        guard isAcknowledged else {
+            // Without a pause, a server in trouble would deliver it and refuse the `ACK` over and over.
+            refuseFirst(of: queue)
+            return .retry(times.network)
+        }
+        if removeFirst(of: queue) { subscribeAgain(queue) }
         return .more
     }
 
@@ -128,6 +141,14 @@ final class Receiver: Sendable {
             }
         }
         return isUsable == false
+    }
+
+    /// Removes a queue's first message, which the server must deliver again.
+    private func refuseFirst(of queue: Subscriptions.Queue) {
+        state.withLock { state in
+            state.queues[queue]?.messages.removeFirst()
+            state.queues[queue]?.hasRefused = true
+        }
     }
 
     /// Removes a queue's first message. Returns whether another delivery was dropped meanwhile.
