@@ -33,4 +33,23 @@ import Testing
         #expect(all.choose("nobody", path: "/tmp/nobody") == .unknown)
         #expect(choice(nil, []).choose("x", path: "/x") == .unknown)
     }
+
+    @Test func namesPrecedeEntriesOfCurrentMount() {
+        var all = choice("/mnt/Chats", [home, inner, other])
+        #expect(all.choose("Work", path: "/mnt/Chats/Work") == .chosen(inner))
+        #expect(all.choose("desk", path: "/mnt/Chats/desk") == .chosen(inner))
+        #expect(all.choose("alice", path: "/mnt/Chats/alice") == .chosen(other))
+        all.knowsProfiles = false
+        #expect(all.choose("alice", path: "/mnt/Chats/alice") == .unknown)
+        #expect(all.choose("./alice", path: "/mnt/Chats/alice") == .chosen(other))
+        #expect(all.choose(".", path: "/mnt/Chats/alice") == .chosen(other))
+    }
+
+    @Test func ownMountsPrecedeForeignOnes() {
+        let foreign = MountChoice.Candidate(path: "/home/bob/Chats", isOwn: false)
+        #expect(choice("/tmp", [home, foreign]).choose("Chats") == .chosen(home))
+        #expect(choice("/home/bob/Chats", [home, foreign]).choose(nil) == .chosen(home))
+        #expect(choice("/tmp", [home, foreign]).choose("bob", path: "/home/bob/Chats") == .chosen(foreign))
+        #expect(choice("/tmp", [foreign]).choose("Chats") == .chosen(foreign))
+    }
 }

@@ -35,6 +35,32 @@ struct MountedCommandsTests {
         #expect(try await ChatFSProcess.run(["unmount", mounts.path("bob")]).succeeded)
     }
 
+    @Test("the current folder chooses a dead mount too")
+    func currentFolderOnDeadMount() async throws {
+        let mounts = try await TwoMounts.start()
+        let dead = try mounts.daemon("bob").processIdentifier
+        let outcome = try await Shell.script(
+            """
+            cd '\(mounts.path("bob"))'
+            kill -KILL \(dead)
+            while test -e /proc/\(dead)/exe; do sleep 0.1; done
+            '\(ChatFSProcess.path)' unmount
+            """)
+        #expect(outcome.succeeded, "\(outcome.errors)")
+        #expect(try MountTable.mount(at: mounts.path("bob")) == nil)
+        #expect(try await ChatFSProcess.run(["status", mounts.path("alice")]).succeeded)
+    }
+
+    @Test("a profile's name precedes the current mount")
+    func profileInsideOtherMount() async throws {
+        let mounts = try await TwoMounts.start(mounting: ["alice"])
+        try await mounts.mount("bob", at: mounts.path("elsewhere"))
+        let outcome = try await Shell.run(
+            ChatFSProcess.path, ["status", "--json", "bob"], folder: mounts.path("alice"))
+        let shown = try JSONDecoder().decode(Status.self, from: Data(outcome.output.utf8))
+        #expect(shown.mountpoint == mounts.path("elsewhere"))
+    }
+
     @Test("hydrate continues after failures and counts them")
     func hydrateGoesOn() async throws {
         let mounts = try await TwoMounts.start()

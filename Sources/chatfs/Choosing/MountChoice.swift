@@ -8,6 +8,8 @@ struct MountChoice {
         var path: String
         /// Name of its profile; nil while unknown.
         var profile: String?
+        /// False for a mount of another user.
+        var isOwn = true
     }
 
     enum Outcome: Hashable {
@@ -23,18 +25,37 @@ struct MountChoice {
     var mounts: [Candidate]
     /// Absolute path of the current directory; nil if it has none.
     var folder: String?
+    /// False while names of profiles are unknown. A word that may be such a name then chooses no mount that only
+    /// contains its path.
+    var knowsProfiles = true
 
+    /// Without a word, considers only mounts of this user; a name prefers them.
     /// - Parameters:
     ///   - word: From the command line: a path on a mount, the last component of a mountpoint, or a profile's name.
     ///   - path: The word as an absolute path, if possible.
     func choose(_ word: String?, path: String? = nil) -> Outcome {
         guard let word else {
-            if let folder, let found = mount(over: folder) { return .chosen(found) }
-            return outcome(mounts, where: .none)
+            let own = mounts.filter(\.isOwn)
+            if let folder, let found = Self.mount(over: folder, among: own) { return .chosen(found) }
+            return outcome(own, where: .none)
         }
-        if let path, let found = mount(over: path) { return .chosen(found) }
+        if let path, let found = mounts.first(where: { $0.path == path }) { return .chosen(found) }
+        // Below a mount, each word is also the path of a possible entry.
         let named = mounts.filter { $0.path.lastPathName == word || $0.profile == word }
-        return outcome(named, where: .unknown)
+        if !named.isEmpty {
+            let own = named.filter(\.isOwn)
+            return outcome(own.isEmpty ? named : own, where: .unknown)
+        }
+        if let path, knowsProfiles || !Self.mayBeName(word), let found = Self.mount(over: path, among: mounts)
+        {
+            return .chosen(found)
+        }
+        return .unknown
+    }
+
+    /// Returns false for a word that can only be a path.
+    static func mayBeName(_ word: String) -> Bool {
+        !word.utf8.contains(UInt8(ascii: "/")) && ![".", ".."].contains(word)
     }
 
     /// Names accepted by `choose`.
@@ -48,7 +69,7 @@ struct MountChoice {
     }
 
     /// Returns the innermost mount that contains the path.
-    private func mount(over path: String) -> Candidate? {
+    private static func mount(over path: String, among mounts: [Candidate]) -> Candidate? {
         mounts.filter { path.path(below: $0.path) != nil }.max { $0.path.utf8.count < $1.path.utf8.count }
     }
 }

@@ -27,21 +27,23 @@ extension Mounted {
         let found = await ThreadPool.shared.run { () -> Result<Mounted, any Error> in
             Result { try usual(word) }
         }
-        guard case .failure(let error) = found, let word, !word.utf8.contains(UInt8(ascii: "/")) else {
+        guard case .failure(let error) = found, let word, MountChoice.mayBeName(word) else {
             return try found.get()
         }
-        // Mounts are queried only if no path matches, because a mount may be unresponsive.
+        // Mounts are queried only if no mountpoint matches, because a mount may be unresponsive.
         var named: [MountChoice.Candidate] = []
-        let mounts = try await ThreadPool.shared.run { () throws(DesktopError) in try all() }
+        let (mounts, path) = try await ThreadPool.shared.run { () throws(DesktopError) in
+            (try all(), try? Mountpoint.absolutePath(of: word))
+        }
         for mounted in mounts {
-            var candidate = MountChoice.Candidate(path: mounted.mountpoint)
+            var candidate = mounted.candidate
             if case .status(let bytes) = await mounted.answer() {
                 candidate.profile = MountStatus.decoded(bytes)?.profile
             }
             named.append(candidate)
         }
         let choice = MountChoice(mounts: named, folder: nil)
-        switch choice.choose(word) {
+        switch choice.choose(word, path: path) {
         case .chosen(let candidate):
             if let mounted = mounts.first(where: { $0.mountpoint == candidate.path }) { return mounted }
             throw error
@@ -55,18 +57,34 @@ extension Mounted {
 
     /// Chooses without querying mounts for profile names. Blocks briefly.
     static func usual(_ word: String?) throws -> Mounted {
-        let mounts = word == nil ? try own() : try all()
-        let choice = MountChoice(
-            mounts: mounts.map { MountChoice.Candidate(path: $0.mountpoint) }, folder: currentFolder())
-        let path = try word.map { try Mountpoint.absolutePath(of: $0) }
-        switch choice.choose(word, path: path) {
+        var choice = MountChoice(mounts: try all().map(\.candidate), folder: currentFolder())
+        choice.knowsProfiles = false
+        let path: String?
+        if let word, !MountChoice.mayBeName(word) {
+            path = try Mountpoint.absolutePath(of: word)
+        } else {
+            // The current directory may be on a dead mount.
+            path = word.flatMap { try? Mountpoint.absolutePath(of: $0) }
+        }
+        var outcome = choice.choose(word, path: path)
+        if word == nil, case .several = outcome {
+            // Queries the mounts, so only for an open choice.
+            let living = Set(try own().map(\.mountpoint))
+            choice.mounts.removeAll { !living.contains($0.path) }
+            outcome = choice.choose(nil)
+        }
+        switch outcome {
         case .chosen(let candidate):
             // Reports a mount on top of it.
             return try at(candidate.path)
         case .none: throw DesktopError(.notMounted, "No ChatFS mount exists; 'chatfs mount' makes one.")
         case .several(let several): throw refusal(several)
-        case .unknown: return try at(path ?? "")
+        case .unknown: return try at(path ?? word ?? "")
         }
+    }
+
+    private var candidate: MountChoice.Candidate {
+        MountChoice.Candidate(path: mountpoint, isOwn: mount.user == nil || mount.user == geteuid())
     }
 
     private static func refusal(_ mounts: [MountChoice.Candidate]) -> Refusal {
