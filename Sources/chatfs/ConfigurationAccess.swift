@@ -57,6 +57,8 @@ extension Configuration {
         }
         if !argument.contains("/"), let mount = mount(named: argument) { return (mount.mountpoint, mount) }
         let path = try Mountpoint.absolutePath(of: argument)
-        return (path, mount(at: path))
+        // The file may name the folder through a link, such as a home directory's.
+        let linked = { mounts.first { (try? Mountpoint.absolutePath(of: $0.mountpoint)) == path } }
+        return (path, mount(at: path) ?? linked())
     }
 }
