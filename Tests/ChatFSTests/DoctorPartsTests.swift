@@ -28,6 +28,16 @@ import Testing
         #expect(line.contains("***"))
     }
 
+    @Test func reportHasNoMountpoints() {
+        let examination = DesktopExamination(
+            home: "/home/ada", configuration: "/home/ada/.config", mountpoints: ["/mnt/bob"])
+        let findings =
+            examination.tumbler("") + examination.baloo("folders=/mnt/\n", program: "balooctl")
+            + examination.tracker("['/mnt/bob']\n")
+        #expect(findings.count == 3)
+        for finding in findings { #expect(!report(finding).contains("bob"), "\(finding.text)") }
+    }
+
     @Test func reportKeepsPlainWordsAndVersions() {
         #expect(report(.bad("/home/ada/.cache cannot be used")) == "missing  ~/.cache cannot be used")
         // Names are words.
@@ -88,6 +98,20 @@ import Testing
         #expect(try OpenFile(folder.path("report"), flags: O_RDONLY).status().st_mode & 0o777 == 0o600)
         let again = try await ChatFSProcess.run(arguments, environment: environment)
         #expect(again.ending == .code(1) && again.errors.contains("report"), "\(again.errors)")
+    }
+
+    @Test func reportHasNoChatsOfConfiguration() async throws {
+        let folder = try TemporaryFolder()
+        for name in ["config", "config/chatfs"] { _ = try folder.makeFolder(name) }
+        try folder.write(
+            Array("[mounts.home]\nmountpoint = \"/m\"\n[mounts.home.chats.Bob]\nmuted = true\n".utf8),
+            to: "config/chatfs/config.toml")
+        let outcome = try await ChatFSProcess.run(
+            ["doctor", "--data", folder.path("data"), "--offline", "--report", folder.path("report")],
+            environment: ["HOME": folder.path, "XDG_CONFIG_HOME": folder.path("config")])
+        #expect(outcome.output.contains("unknown key mounts.home.chats.Bob.muted"), "\(outcome.output)")
+        let text = String(decoding: try folder.read("report"), as: UTF8.self)
+        #expect(text.contains("configuration cannot be used") && !text.contains("Bob"), "\(text)")
     }
 
     @Test func offlineContactsNoServer() async throws {

@@ -69,7 +69,8 @@ struct CoreExamination: Sendable {
                 ))
             do throws(OfficialCoreError) {
                 if case .activeUser(let user) = try await transport.request(.user) {
-                    result.findings.append(.good("its profile is \(user.displayName)"))
+                    result.findings.append(
+                        .good("its profile is \(user.displayName)", naming: [user.displayName]))
                     if case .relays(let relays) = try await transport.request(.relays(user: user.id)) {
                         result.relays = relays.compactMap { RelayAddress($0) }
                     }

@@ -55,7 +55,7 @@ struct DesktopExamination: Sendable {
         }.map { path in
             .note(
                 "tumbler requests the thumbnail of every file repeatedly: copy /etc/xdg/tumbler/tumbler.rc to "
-                    + "\(configuration)/tumbler, with Excludes=\(path) in every section")
+                    + "\(configuration)/tumbler, with Excludes=\(path) in every section", naming: [path])
         }
     }
 
@@ -73,7 +73,9 @@ struct DesktopExamination: Sendable {
         let included = Self.values(of: "folders", in: text).last.map(folders) ?? [home]
         return mountpoints.filter { path in
             included.contains { Self.isBelow(path, $0) } && !excluded.contains { Self.isBelow(path, $0) }
-        }.map { .note("Baloo tries to index it: \(program) config add excludeFolders '\($0)'") }
+        }.map {
+            .note("Baloo tries to index it: \(program) config add excludeFolders '\($0)'", naming: [$0])
+        }
     }
 
     private func folders(_ list: String) -> [String] {
@@ -105,7 +107,7 @@ struct DesktopExamination: Sendable {
         return mountpoints.filter { path in named.contains { Self.isBelow($0, path) } }.map {
             .note(
                 "the indexer of GNOME lists \($0) itself, so that .trackerignore does not exclude it: remove "
-                    + "it from index-recursive-directories")
+                    + "it from index-recursive-directories", naming: [$0])
         }
     }
 

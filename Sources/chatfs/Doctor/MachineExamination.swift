@@ -90,7 +90,10 @@ enum MachineExamination {
                     naming: profiles.map(\.displayName))
             return ([room(at: directory.path), count].compactMap(\.self), servers)
         } catch {
-            return ([.bad("the data directory cannot be used: \(sentence(of: error))")], servers)
+            return (
+                [.bad("the data directory cannot be used: \(sentence(of: error))", naming: [access.path])],
+                servers
+            )
         }
     }
 

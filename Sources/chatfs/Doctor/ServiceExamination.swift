@@ -9,7 +9,10 @@ enum ServiceExamination {
         let mounts: [String]
         switch configuration {
         case .success(let found): mounts = found.mounts.map(\.name)
-        case .failure(let error): return [.bad(sentence(of: error))]
+        case .failure(let error):
+            // An unknown key may contain the name of a chat.
+            let reason = sentence(of: error)
+            return [.bad("the configuration cannot be used: \(reason)", naming: [reason])]
         }
         guard !mounts.isEmpty, let services = try? await UserServices.found() else { return [] }
         var findings: [Finding] = []
