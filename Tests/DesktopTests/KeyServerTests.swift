@@ -63,6 +63,13 @@ struct KeyServerTests {
         #expect(KeyClient.key(of: folder.path) != nil)
     }
 
+    @Test func lockNamesSilentProcesses() throws {
+        let socket = try ControlSocket.listen(in: KeyFolder.make(in: folder.path), named: "\(getpid())")
+        #expect(KeyClient.lock(folder.path).map(\.process) == [getpid()])
+        #expect(KeyClient.holders(of: folder.path) == [] && KeyClient.key(of: folder.path) == nil)
+        withExtendedLifetime(socket) {}
+    }
+
     @Test func socketsOfKilledProcessesAreRemoved() throws {
         _ = try folder.makeFolder("unlocked")
         chmod(folder.path("unlocked"), 0o700)

@@ -51,6 +51,17 @@ import Testing
         #expect(try await isLocked())
     }
 
+    @Test func lockReportsAnAgentThatDoesNotAnswer() async throws {
+        try await stage.make(passphrase: "right")
+        #expect(try await stage.chatfs("unlock --passphrase-fd 3", handing: ["right"]).succeeded)
+        let process = try #require(try stage.folder.names(in: "data/unlocked").first.flatMap { pid_t($0) })
+        kill(process, SIGSTOP)
+        let refused = try await stage.chatfs("lock")
+        #expect(refused.ending == .code(1) && refused.errors.contains("\(process)"), "\(refused.errors)")
+        kill(process, SIGCONT)
+        #expect(try await stage.chatfs("lock").errors == "chatfs: locked\n")
+    }
+
     @Test func agentForgetsTheKeyAfterItsTime() async throws {
         try await stage.make(passphrase: "right")
         let unlocked = try await stage.chatfs("unlock --for 1s --passphrase-fd 3", handing: ["right"])

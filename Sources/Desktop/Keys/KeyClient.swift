@@ -9,7 +9,8 @@ public enum KeyClient {
     /// A process that holds the key.
     public struct Holder: Hashable, Sendable {
         public let process: Int32
-        public let kind: KeyHolding.Holder
+        /// nil if the process does not answer.
+        public let kind: KeyHolding.Holder?
         /// Seconds until it forgets the key; nil if it has no time limit.
         public let seconds: Int64?
     }
@@ -32,16 +33,25 @@ public enum KeyClient {
     }
 
     /// Returns all processes that hold the key.
-    public static func holders(of dataFolder: String) -> [Holder] { ask(.state, dataFolder) }
+    public static func holders(of dataFolder: String) -> [Holder] {
+        ask(.state, dataFolder).filter { $0.kind != nil }
+    }
 
     /// Makes agents forget the key.
-    /// - Returns: The processes that still hold it.
+    /// - Returns: The processes that still hold it, or may hold it because they do not answer.
     public static func lock(_ dataFolder: String) -> [Holder] { ask(.lock, dataFolder) }
 
     private static func ask(_ request: KeyMessage.Request, _ dataFolder: String) -> [Holder] {
-        KeyFolder.holders(in: dataFolder).compactMap { process, channel in
-            guard let (kind, seconds) = try? head(request, channel) else { return nil }
-            return Holder(process: process, kind: kind, seconds: seconds)
+        KeyFolder.holders(in: dataFolder).compactMap { (process, channel) -> Holder? in
+            do throws(DesktopError) {
+                return try head(request, channel).map {
+                    Holder(process: process, kind: $0.holder, seconds: $0.seconds)
+                }
+            } catch {
+                // An ending agent has no key.
+                guard KeyFolder.isListening(process, in: dataFolder) else { return nil }
+                return Holder(process: process, kind: nil, seconds: nil)
+            }
         }
     }
 

@@ -27,6 +27,16 @@ enum KeyFolder {
         return folder
     }
 
+    /// Returns true if the process accepts connections, or may accept them.
+    static func isListening(_ process: pid_t, in dataFolder: String) -> Bool {
+        guard let folder = try? ControlSocket.openFolder(dataFolder + "/" + name) else { return false }
+        do throws(SystemError) {
+            return try ControlSocket.connect(in: folder, named: "\(process)") != nil
+        } catch {
+            return true
+        }
+    }
+
     /// Connects to all holders, newest process first. Skips processes of other users.
     static func holders(in dataFolder: String) -> [(process: pid_t, channel: ControlChannel)] {
         guard let folder = try? ControlSocket.openFolder(dataFolder + "/" + name),

@@ -50,10 +50,21 @@ enum UnlockCommand {
     ) { invocation in
         let path = invocation.dataPath
         let left = await ThreadPool.shared.run { KeyClient.lock(path) }
-        guard !left.isEmpty else { return Terminal.note("chatfs: locked") }
-        let processes = left.map { "\($0.process)" }.joined(separator: ", ")
-        Terminal.note(
-            "chatfs: locked, except for mounts: process \(processes) has the key until 'chatfs unmount'"
-        )
+        let (silent, mounts) = (left.filter { $0.kind == nil }, left.filter { $0.kind != nil })
+        if !mounts.isEmpty {
+            Terminal.note(
+                "chatfs: locked, except for mounts: process \(numbers(mounts)) has the key until 'chatfs unmount'"
+            )
+        }
+        guard silent.isEmpty else {
+            throw Refusal(
+                "Process \(numbers(silent)) does not answer and may still have the key; it is deleted when that "
+                    + "process ends.")
+        }
+        if mounts.isEmpty { Terminal.note("chatfs: locked") }
+    }
+
+    private static func numbers(_ holders: [KeyClient.Holder]) -> String {
+        holders.map { "\($0.process)" }.joined(separator: ", ")
     }
 }
