@@ -26,6 +26,11 @@ struct MountedCommandsTests {
             .filter { $0.mountpoint.hasPrefix(mounts.folder.path) }
         #expect(several.map(\.mountpoint) == [mounts.path("alice"), mounts.path("bob")])
         #expect(several.map(\.problem) == [nil, "dead"])
+        let watch = try await ChatFSProcess.start(["status", "--watch", "--json"])
+        try await watch.line("the living mount") { $0.contains("\"profile\":\"alice\"") }
+        #expect(watch.errors.contains("the process of \(mounts.path("bob")) has died"), "\(watch.errors)")
+        watch.send(SIGTERM)
+        _ = try await watch.ending()
         // Every command that meets a dead mount names the remedy, not only status.
         for command in [["hydrate", mounts.path("bob/alice")], ["retry", mounts.path("bob/alice/x")]] {
             let outcome = try await ChatFSProcess.run(command)

@@ -56,7 +56,7 @@ enum StatusCommand {
             // A mount of another user is shown only if it was named.
             if answer == .foreign, named == nil { continue }
             isAnyShown = true
-            if let complaint = complaint(answer, mounted) {
+            if let complaint = StatusLines.complaint(answer, mounted) {
                 isUnwell = true
                 Terminal.complain("chatfs: \(complaint)")
             }
@@ -95,17 +95,6 @@ enum StatusCommand {
             return (bytes, nil)
         }
         return (latest, rate.add(second.transfers, at: ContinuousClock.now - beginning))
-    }
-
-    private static func complaint(_ answer: Mounted.Answer, _ mounted: Mounted) -> String? {
-        switch answer {
-        case .status: nil
-        case .disconnected:
-            "the process of \(mounted.mountpoint) has died: run chatfs unmount \(mounted.mountpoint)"
-        case .silent: "\(mounted.mountpoint) does not answer"
-        case .foreign: "\(mounted.mountpoint) belongs to another user"
-        case .unasked(let error): "\(mounted.mountpoint) cannot be asked: \(error.sentence)"
-        }
     }
 
     /// Returns the mount's own status, or an object with its mountpoint and the problem.

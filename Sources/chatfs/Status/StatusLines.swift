@@ -42,6 +42,18 @@ enum StatusLines {
             + verification(status.verified) + status.transfers.map(line)
     }
 
+    /// Returns nil for a mount that answers.
+    static func complaint(_ answer: Mounted.Answer, _ mounted: Mounted) -> String? {
+        switch answer {
+        case .status: nil
+        case .disconnected:
+            "the process of \(mounted.mountpoint) has died: run chatfs unmount \(mounted.mountpoint)"
+        case .silent: "\(mounted.mountpoint) does not answer"
+        case .foreign: "\(mounted.mountpoint) belongs to another user"
+        case .unasked(let error): "\(mounted.mountpoint) cannot be asked: \(error.sentence)"
+        }
+    }
+
     /// Returns nil if an official core has the connections, or the user has suspended them.
     private static func connections(_ status: MountStatus) -> String? {
         guard let connected = status.connections, status.suspended == nil else { return nil }

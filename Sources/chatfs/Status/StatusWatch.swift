@@ -14,16 +14,21 @@ struct StatusWatch: Sendable {
     let isForPrograms: Bool
     let stop: StopRequest
 
-    /// Returns all mounts of this user.
+    /// Returns all mounts of this user that answer, and reports the others.
     /// - Throws: `.notMounted` without any.
     static func all() async throws -> [Mounted] {
         var mounts: [Mounted] = []
-        for mounted in try await ThreadPool.shared.run({ () throws(DesktopError) in try Mounted.all() })
-        where await mounted.answer() != .foreign {
-            mounts.append(mounted)
+        for mounted in try await ThreadPool.shared.run({ () throws(DesktopError) in try Mounted.all() }) {
+            let answer = await mounted.answer()
+            if answer == .foreign { continue }
+            guard let complaint = StatusLines.complaint(answer, mounted) else {
+                mounts.append(mounted)
+                continue
+            }
+            Terminal.complain("chatfs: \(complaint)")
         }
         guard !mounts.isEmpty else {
-            throw DesktopError(.notMounted, "No ChatFS mount exists; 'chatfs mount' makes one.")
+            throw DesktopError(.notMounted, "No ChatFS mount answers; 'chatfs mount' makes one.")
         }
         return mounts
     }
