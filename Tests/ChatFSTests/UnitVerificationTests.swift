@@ -36,4 +36,12 @@ import Testing
         #expect(lines.contains("After=graphical-session.target"))
         #expect(lines.contains("WantedBy=" + ServiceUnit.targets.joined(separator: " ")))
     }
+
+    /// The calls that `CallerCheck` and `ChildProcess` need for programs outside of the profile.
+    @Test func profilePermitsExaminingAndEndingPrograms() throws {
+        let rules = try LayeringTests.text("debian/apparmor/chatfs").split(separator: "\n")
+        for rule in ["  ptrace (read),", "  signal (send) peer=unconfined,"] {
+            #expect(rules.contains(rule[...]), "\(rule)")
+        }
+    }
 }
