@@ -113,6 +113,33 @@ struct InstallTests {
         #expect(try await Shell.run("ls", [wants]).output == "other.service\n")
     }
 
+    /// A timer, and a unit of the template that 'chatfs service install' writes for a prefix that systemd does not search.
+    @Test func uninstallingStopsAllItsUnits() async throws {
+        let home = try TemporaryFolder()
+        let prefix = home.path("opt/chatfs")
+        let units = home.path(".config/systemd/user")
+        try home.write(
+            Array("#!/bin/sh\necho \"$*\" >>'\(home.path("calls"))'\n".utf8), to: "systemctl")
+        chmod(home.path("systemctl"), 0o755)
+        let script = "unset XDG_CONFIG_HOME; export HOME='\(home.path)'; export PATH=\"$HOME:$PATH\"; "
+        let install = "\(Self.root)/contrib/install --prefix '\(prefix)'"
+        let made = try await Shell.script(
+            script + """
+                \(install) --program '\(ChatFSProcess.path)' && mkdir -p '\(units)/timers.target.wants' &&
+                mkdir '\(units)/default.target.wants' && cd '\(units)' &&
+                ln -s '\(units)/chatfs@.service' default.target.wants/chatfs@home.service &&
+                ln -s '\(prefix)/share/systemd/user/chatfs-verify.timer' timers.target.wants/
+                """)
+        try #require(made.succeeded, "\(made.errors)")
+        let template = ServiceUnit.text(program: prefix + "/bin/chatfs")
+        try home.write(Array(template.utf8), to: ".config/systemd/user/chatfs@.service")
+        let removed = try await Shell.script(script + install + " --uninstall")
+        #expect(removed.succeeded, "\(removed.errors)")
+        let calls = String(decoding: try home.read("calls"), as: UTF8.self)
+        #expect(calls == "--user stop chatfs@home.service\n--user stop chatfs-verify.timer\n")
+        #expect(try home.names(in: ".config/systemd/user").isEmpty, "\(removed.errors)")
+    }
+
     @Test func packagesUseDebianFolders() async throws {
         let folder = try TemporaryFolder()
         let made = try await Shell.script(
