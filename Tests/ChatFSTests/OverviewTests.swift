@@ -68,6 +68,12 @@ import Testing
         let lines = Screen(width: 10, height: 24).fit([[String(repeating: "x", count: 40)]])
         #expect(lines == ["xxxxxxxx…"])
     }
+
+    @Test func wideCharactersDoNotWrap() throws {
+        let frame = Screen.frame(Screen(width: 10, height: 24).fit([["文文文文文文文文", "b"]]))
+        let line = try #require(frame.firstRange(of: "文"))
+        #expect(frame[..<line.lowerBound].contains("\u{1B}[?7l") && frame.hasSuffix("\u{1B}[?7h"))
+    }
 }
 
 /// Words of the command line that mean something else.

@@ -25,6 +25,15 @@ struct Screen: Equatable {
         return lines.prefix(rows).map { cut($0) }
     }
 
+    /// Returns the output that shows the lines in place of the screen's content.
+    ///
+    /// The terminal does not wrap meanwhile: characters such as 文 and tabs occupy more than one column.
+    static func frame(_ lines: [String]) -> String {
+        // Overwrites from the top and clears the rest, because clearing the screen first would flicker.
+        let rows = lines.map { $0 + "\u{1B}[K" }.joined(separator: "\n")
+        return "\u{1B}[?7l\u{1B}[H" + rows + "\u{1B}[J\u{1B}[?7h"
+    }
+
     private func cut(_ line: String) -> String {
         line.count < width ? line : String(line.prefix(max(1, width - 2))) + "…"
     }

@@ -118,9 +118,7 @@ struct StatusWatch: Sendable {
             return try Terminal.show("")
         }
         let screen = Screen(width: Terminal.width(), height: Terminal.height())
-        // Overwrites from the top and clears the rest, because clearing the screen first would flicker.
-        let lines = screen.fit(blocks).map { $0 + "\u{1B}[K" }
-        try Terminal.show("\u{1B}[H" + lines.joined(separator: "\n") + "\u{1B}[J", end: "")
+        try Terminal.show(Screen.frame(screen.fit(blocks)), end: "")
     }
 
     private func tellEnd(of mounted: Mounted) {
