@@ -40,13 +40,26 @@ public struct ConfigurationFile: Sendable {
     public func append(_ text: String, checkedBy reader: ConfigurationReader) throws(ConfigurationError) {
         do throws(SystemError) { _ = try makeFolder() } catch { throw unchangeable(error) }
         try change { bytes throws(ConfigurationError) in
-            var bytes = bytes ?? []
-            if let last = bytes.last, last != UInt8(ascii: "\n") { bytes.append(UInt8(ascii: "\n")) }
-            if !bytes.isEmpty { bytes.append(UInt8(ascii: "\n")) }
-            bytes += Array(text.utf8)
-            _ = try reader.read(bytes)
-            return bytes
+            try Self.appended(text, to: bytes ?? [], checkedBy: reader)
         }
+    }
+
+    /// Throws as `append` would with the present file. Changes nothing. Blocks.
+    public func checkAppending(
+        _ text: String, checkedBy reader: ConfigurationReader
+    ) throws(ConfigurationError) {
+        _ = try Self.appended(text, to: try contents() ?? [], checkedBy: reader)
+    }
+
+    private static func appended(
+        _ text: String, to bytes: [UInt8], checkedBy reader: ConfigurationReader
+    ) throws(ConfigurationError) -> [UInt8] {
+        var bytes = bytes
+        if let last = bytes.last, last != UInt8(ascii: "\n") { bytes.append(UInt8(ascii: "\n")) }
+        if !bytes.isEmpty { bytes.append(UInt8(ascii: "\n")) }
+        bytes += Array(text.utf8)
+        _ = try reader.read(bytes)
+        return bytes
     }
 
     /// Replaces the file, or the one that a link leads to. A reader sees the old file or the new one. Concurrent changes

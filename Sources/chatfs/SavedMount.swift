@@ -24,16 +24,32 @@ struct SavedMount {
         text = ShownMount(name: name, mountpoint: mountpoint, options: given).lines.map { $0 + "\n" }.joined()
     }
 
+    /// Changes nothing. Blocks.
+    /// - Throws: As `add`.
+    func check() throws(ConfigurationError) {
+        try Self.explaining { () throws(ConfigurationError) in
+            try ConfigurationAccess.file.checkAppending(text, checkedBy: ConfigurationAccess.reader)
+        }
+    }
+
     /// Appends the mount to the file. Blocks.
-    /// - Throws: `ConfigurationError`, also if the file already has the name or the folder; the file is then unchanged.
-    func add() throws {
+    /// - Throws: Also if the file already has the name or the folder; the file is then unchanged.
+    func add() throws(ConfigurationError) {
         let file = ConfigurationAccess.file
-        do throws(ConfigurationError) {
+        try Self.explaining { () throws(ConfigurationError) in
             try file.append(text, checkedBy: ConfigurationAccess.reader)
+        }
+        Terminal.note("chatfs: saved in \(file.path)")
+    }
+
+    private static func explaining(
+        _ body: () throws(ConfigurationError) -> Void
+    ) throws(ConfigurationError) {
+        do throws(ConfigurationError) {
+            try body()
         } catch {
             throw ConfigurationError(
                 error.code, "The mount was not saved: \(error.sentence)", cause: error.cause)
         }
-        Terminal.note("chatfs: saved in \(file.path)")
     }
 }

@@ -85,6 +85,11 @@ struct ConfiguredMountTests {
             mounts.folder.path("cache"),
             "--folders", "refuse", "--no-finish",
         ]
+        // A failed mount is not saved, so that the corrected command succeeds.
+        let failed = try await ChatFSProcess.run(
+            ["mount", mounts.folder.path("a"), "--save", "ours", "--profile", "nobody"]
+                + options.dropFirst(2), environment: environment)
+        #expect(!failed.succeeded && failed.errors.contains("nobody"), "\(failed.errors)")
         let daemon = try await ChatFSProcess.start(
             ["mount", mounts.folder.path("a"), "--save", "ours"] + options, environment: environment)
         defer { daemon.send(SIGKILL) }

@@ -1,4 +1,5 @@
 import CommandLineKit
+import Configuration
 import Fuse
 import Posix
 import Unlocking
@@ -47,10 +48,10 @@ enum MountCommand {
         ProcessHardening.allowManyOpenFiles()
         Allocator.limitArenas()
         var chosen = try make()
-        if let name = invocation.ifTaken(MountOptions.save) {
-            try SavedMount(name, invocation, at: chosen.mountpoint).add()
-            chosen.configuredName = name
-        }
+        let savedName = invocation.ifTaken(MountOptions.save)
+        let saved = savedName.map { SavedMount($0, invocation, at: chosen.mountpoint) }
+        try saved?.check()
+        chosen.configuredName = savedName ?? chosen.configuredName
         // The owner can always read.
         chosen.entryPermissions = UInt16(0o666 & ~mask) | 0o600
         if invocation[MountOptions.background] { chosen.directory = try chosen.directory.askedBeforehand() }
@@ -61,6 +62,8 @@ enum MountCommand {
         return { invocation in
             if !isConfined { Log("mount").notice("process not confined by the kernel") }
             let mount = try await unlocked { try await mounted(settings, invocation.stop) }
+            // Only now, so that a failed command can be corrected and repeated.
+            if let saved { await save(saved) }
             if let words = await ThreadPool.shared.run({ settings.directory.offerEncryption() }) {
                 Terminal.note("chatfs: " + words)
             }
@@ -87,6 +90,15 @@ enum MountCommand {
             let reporting = report.begin { await mount.status() }
             await mount.serve(until: invocation.stop, whenLeaving: report.leave)
             reporting.cancel()
+        }
+    }
+
+    /// A failure is only reported: the mount exists.
+    private static func save(_ mount: SavedMount) async {
+        do throws(ConfigurationError) {
+            try await ThreadPool.shared.run { () throws(ConfigurationError) in try mount.add() }
+        } catch {
+            Terminal.complain("chatfs: \(error.sentence)")
         }
     }
 
