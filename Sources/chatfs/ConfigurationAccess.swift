@@ -46,7 +46,7 @@ enum ConfigurationAccess {
 extension Configuration {
     /// Returns the mount of the argument MOUNTPOINT: a name, a folder or, if absent, the file's only mount.
     /// - Returns: The absolute path of the mountpoint, and the mount if the file contains it.
-    /// - Throws: `UsageError` if the argument is absent and the file has no mount or several.
+    /// - Throws: `UsageError` if the argument is absent and the file has no mount or several, and for a mistyped name.
     func chosen(_ argument: String?) throws -> (mountpoint: String, mount: Mount?) {
         guard let argument else {
             guard mounts.count <= 1 else {
@@ -55,10 +55,19 @@ extension Configuration {
             guard let only = mounts.first else { throw UsageError("MOUNTPOINT is missing") }
             return (only.mountpoint, only)
         }
-        if !argument.contains("/"), let mount = mount(named: argument) { return (mount.mountpoint, mount) }
+        let isWord = !argument.contains("/")
+        if isWord, let mount = mount(named: argument) { return (mount.mountpoint, mount) }
         let path = try Mountpoint.absolutePath(of: argument)
         // The file may name the folder through a link, such as a home directory's.
         let linked = { mounts.first { (try? Mountpoint.absolutePath(of: $0.mountpoint)) == path } }
-        return (path, mount(at: path) ?? linked())
+        let found = mount(at: path) ?? linked()
+        if found == nil, isWord, access(path, F_OK) != 0, errno == ENOENT {
+            // A new folder would have none of the options of the mount that was meant.
+            let meant = Suggestion.text(for: argument, among: mounts.map(\.name))
+            guard meant.isEmpty else {
+                throw UsageError("there is neither a mount nor a folder '\(argument)'" + meant)
+            }
+        }
+        return (path, found)
     }
 }

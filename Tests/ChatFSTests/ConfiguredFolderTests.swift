@@ -1,3 +1,4 @@
+import CommandLineKit
 import Glibc
 import TestSupport
 import Testing
@@ -23,5 +24,14 @@ import Testing
             #expect(chosen.mount?.name == "ours" && chosen.mountpoint.hasSuffix("/real/Chats"))
         }
         #expect(try configuration.chosen(folder.path("real/Chat")).mount == nil)
+    }
+
+    @Test func mistypedMountGetsSuggestion() throws {
+        let configuration = try ConfigurationAccess.reader.read(
+            Array("[mounts.home]\nmountpoint = \"/m\"\n".utf8))
+        let error = #expect(throws: UsageError.self) { try configuration.chosen("hmoe") }
+        #expect(error?.sentence.hasSuffix("; did you mean 'home'?") == true)
+        #expect(try configuration.chosen("./hmoe").mount == nil)
+        #expect(try configuration.chosen("Conversations").mount == nil)
     }
 }
