@@ -24,8 +24,8 @@ enum CommonOptions {
 
     static let mountpoint = Argument(
         optional: "MOUNTPOINT", .listed("mountpoints"),
-        "The mount, by its path, the last part of its path, or its profile; default that of the current folder, or the "
-            + "only one.")
+        "The mount, by its path, the last part of its path, its name in the configuration, or its profile; default that of "
+            + "the current folder, or the only one.")
 
     static let relay = Option.list(
         "relay", named: "ADDR", .text,

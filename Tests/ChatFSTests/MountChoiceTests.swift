@@ -45,6 +45,14 @@ import Testing
         #expect(all.choose(".", path: "/mnt/Chats/alice") == .chosen(other))
     }
 
+    @Test func configuredNameChooses() {
+        var named = other
+        named.name = "desktop"
+        let all = choice("/tmp", [home, inner, named])
+        #expect(all.choose("desktop", path: "/tmp/desktop") == .chosen(named))
+        #expect(all.names.contains("desktop"))
+    }
+
     @Test func ownMountsPrecedeForeignOnes() {
         let foreign = MountChoice.Candidate(path: "/home/bob/Chats", isOwn: false)
         #expect(choice("/tmp", [home, foreign]).choose("Chats") == .chosen(home))

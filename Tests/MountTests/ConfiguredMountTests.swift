@@ -41,7 +41,10 @@ struct ConfiguredMountTests {
             try await mounts.chatfs(["keep", "show", "--chat", "bob", "--profile", "alice"]).contains(
                 "--what all")
         }
-        #expect(try await daemon.terminate() == .code(0))
+        // The name selects it in other commands too.
+        let unmounted = try await ChatFSProcess.run(["unmount", "ours"], environment: environment)
+        #expect(unmounted.succeeded, "\(unmounted.errors)")
+        #expect(try await daemon.ending() == .code(0))
         // The file's only mount needs no name. The command line takes precedence.
         let again = try await ChatFSProcess.run(
             ["mount", "--profile", "nobody"], environment: environment)

@@ -6,6 +6,8 @@ struct MountChoice {
     struct Candidate: Hashable, Sendable {
         /// Absolute path of the mountpoint.
         var path: String
+        /// Name in the configuration; nil if it has none.
+        var name: String?
         /// Name of its profile; nil while unknown.
         var profile: String?
         /// False for a mount of another user.
@@ -31,7 +33,8 @@ struct MountChoice {
 
     /// Without a word, considers only mounts of this user; a name prefers them.
     /// - Parameters:
-    ///   - word: From the command line: a path on a mount, the last component of a mountpoint, or a profile's name.
+    ///   - word: From the command line: a path on a mount, the last component of a mountpoint, or the name of a mount or
+    ///     profile.
     ///   - path: The word as an absolute path, if possible.
     func choose(_ word: String?, path: String? = nil) -> Outcome {
         guard let word else {
@@ -41,7 +44,7 @@ struct MountChoice {
         }
         if let path, let found = mounts.first(where: { $0.path == path }) { return .chosen(found) }
         // Below a mount, each word is also the path of a possible entry.
-        let named = mounts.filter { $0.path.lastPathName == word || $0.profile == word }
+        let named = mounts.filter { Self.names(of: $0).contains(word) }
         if !named.isEmpty {
             let own = named.filter(\.isOwn)
             return outcome(own.isEmpty ? named : own, where: .unknown)
@@ -59,8 +62,10 @@ struct MountChoice {
     }
 
     /// Names accepted by `choose`.
-    var names: [String] {
-        mounts.flatMap { [$0.path.lastPathName, $0.profile].compactMap { $0 } }
+    var names: [String] { mounts.flatMap(Self.names) }
+
+    private static func names(of mount: Candidate) -> [String] {
+        [mount.path.lastPathName, mount.name, mount.profile].compactMap(\.self)
     }
 
     private func outcome(_ found: [Candidate], where missing: Outcome) -> Outcome {

@@ -31,16 +31,13 @@ extension Mounted {
             return try found.get()
         }
         // Mounts are queried only if no mountpoint matches, because a mount may be unresponsive.
-        var named: [MountChoice.Candidate] = []
         let (mounts, path) = try await ThreadPool.shared.run { () throws(DesktopError) in
             (try all(), try? Mountpoint.absolutePath(of: word))
         }
-        for mounted in mounts {
-            var candidate = mounted.candidate
-            if case .status(let bytes) = await mounted.answer() {
-                candidate.profile = MountStatus.decoded(bytes)?.profile
-            }
-            named.append(candidate)
+        var named = await ThreadPool.shared.run { candidates(mounts) }
+        for (index, mounted) in mounts.enumerated() {
+            guard case .status(let bytes) = await mounted.answer() else { continue }
+            named[index].profile = MountStatus.decoded(bytes)?.profile
         }
         let choice = MountChoice(mounts: named, folder: nil)
         switch choice.choose(word, path: path) {
@@ -57,7 +54,7 @@ extension Mounted {
 
     /// Chooses without querying mounts for profile names. Blocks briefly.
     static func usual(_ word: String?) throws -> Mounted {
-        var choice = MountChoice(mounts: try all().map(\.candidate), folder: currentFolder())
+        var choice = MountChoice(mounts: candidates(try all()), folder: currentFolder())
         choice.knowsProfiles = false
         let path: String?
         if let word, !MountChoice.mayBeName(word) {
@@ -83,8 +80,17 @@ extension Mounted {
         }
     }
 
-    private var candidate: MountChoice.Candidate {
-        MountChoice.Candidate(path: mountpoint, isOwn: mount.user == nil || mount.user == geteuid())
+    /// Returns the mounts in the same order, with their names in the configuration. Blocks briefly.
+    private static func candidates(_ mounts: [Mounted]) -> [MountChoice.Candidate] {
+        // An invalid file is reported by other commands.
+        let configured = (try? ConfigurationAccess.read())?.mounts ?? []
+        let places = configured.map { (try? Mountpoint.absolutePath(of: $0.mountpoint)) ?? $0.mountpoint }
+        return mounts.map { mounted in
+            MountChoice.Candidate(
+                path: mounted.mountpoint,
+                name: places.firstIndex(of: mounted.mountpoint).map { configured[$0].name },
+                isOwn: mounted.mount.user == nil || mounted.mount.user == geteuid())
+        }
     }
 
     private static func refusal(_ mounts: [MountChoice.Candidate]) -> Refusal {

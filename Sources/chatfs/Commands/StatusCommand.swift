@@ -9,7 +9,8 @@ import Posix
 enum StatusCommand {
     private static let mountpoint = Argument(
         optional: "MOUNTPOINT", .listed("mountpoints"),
-        "Only this mount, by its path, the last part of its path, or its profile.")
+        "Only this mount, by its path, the last part of its path, its name in the configuration, or its profile."
+    )
     private static let json = Option.flag("json", "For programs.")
     private static let watch = Option.flag("watch", "Continue, and print the status after each change.")
 
