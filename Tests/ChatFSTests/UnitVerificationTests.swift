@@ -37,10 +37,14 @@ import Testing
         #expect(lines.contains("WantedBy=" + ServiceUnit.targets.joined(separator: " ")))
     }
 
-    /// The calls that `CallerCheck` and `ChildProcess` need for programs outside of the profile.
+    /// The calls that `CallerCheck` and `ChildProcess` need for programs outside of the profile, and the programs of
+    /// `Confinement`.
     @Test func profilePermitsExaminingAndEndingPrograms() throws {
         let rules = try LayeringTests.text("debian/apparmor/chatfs").split(separator: "\n")
-        for rule in ["  ptrace (read),", "  signal (send) peer=unconfined,"] {
+        for rule in [
+            "  ptrace (read),", "  signal (send) peer=unconfined,", "  /usr/bin/ffmpeg mrix,",
+            "  /usr/bin/exiftool mrix,",
+        ] {
             #expect(rules.contains(rule[...]), "\(rule)")
         }
     }
