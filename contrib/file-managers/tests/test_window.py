@@ -83,19 +83,27 @@ class Commands(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             program = folder + "/chatfs"
             with open(program, "w") as file:
-                file.write(f"#!/bin/sh\ncase $1 in status) echo '[]' ;; profile) {profiles} ;; key) {keys} ;; esac\n")
+                file.write("#!/bin/sh\ncase $1 in status) echo '[]' ;; complete) %s ;; key) %s ;; *) >%s/asked ;; esac\n"
+                           % (profiles, keys, folder))
             os.chmod(program, 0o700)
-            return [row.title for row in panel.collect(program)[0]]
+            rows = panel.collect(program)[0]
+            self.assertFalse(os.path.exists(folder + "/asked"), "a command that may ask the user")
+            return [(row.title, row.actions[0].label) for row in rows]
 
     def test_locked_data_can_be_unlocked(self):
-        fails = "echo 'chatfs: The data is encrypted.' >&2; exit 1"
-        keys = 'echo \'{"encrypted":true,"path":"/d","ways":[{"kind":"passphrase"}]}\''
-        self.assertEqual(self.collected(fails, keys), ["Your chats are locked"])
-        self.assertEqual(self.collected("echo ada", keys), ["Nothing is mounted"])
+        keys = 'echo \'{"encrypted":true,"path":"/d","ways":[{"kind":"passphrase"},{"kind":"keyring"}]}\''
+        self.assertEqual(self.collected("exit 1", keys), [("Your chats are locked", "Unlock…")])
+        self.assertEqual(self.collected("true", keys), [("Your chats are locked", "Unlock…")])
+        self.assertEqual(self.collected("echo ada", keys), [("Nothing is mounted", "Mount")])
+
+    def test_the_keyring_is_asked_by_a_button(self):
+        keys = 'echo \'{"encrypted":true,"path":"/d","ways":[{"kind":"keyring"},{"kind":"recovery-code"}]}\''
+        self.assertEqual(self.collected("true", keys), [("Your chats are locked", "Unlock Keyring")])
 
     def test_other_failures_are_no_lock(self):
-        self.assertEqual(self.collected("exit 1", 'echo \'{"encrypted":false}\''), ["Nothing is mounted"])
-        self.assertEqual(self.collected("exit 1", "exit 1"), ["Nothing is mounted"])
+        mount = [("Nothing is mounted", "Mount")]
+        self.assertEqual(self.collected("exit 1", 'echo \'{"encrypted":false}\''), mount)
+        self.assertEqual(self.collected("exit 1", "exit 1"), mount)
 
 
 class Socket(unittest.TestCase):

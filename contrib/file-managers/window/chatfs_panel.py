@@ -10,11 +10,14 @@ from typing import NamedTuple
 # Of a line of a mount, in bytes; seconds that a mount or a command may take.
 LIMIT = 1 << 20
 PATIENCE = 20
+# The same if the desktop may ask its user to unlock the keyring.
+PATIENCE_WITH_USER = 90
 # Files that stopped which are shown of a mount.
 MOST = 20
 # Commands are no remedy in a window.
 COMMAND = re.compile(r"(^|[\s'])(--[a-z]|chatfs [a-z])")
 MOVING = ("queued", "sending", "receiving")
+BY_KEYRING = "The keyring of the desktop opens them"
 
 
 class Action(NamedTuple):
@@ -119,7 +122,8 @@ def request_row(request):
 
 def rows(statuses, requests, lock_words):
     """All rows, the user's own turn first. 'lock_words': why the data is locked; empty if it is not."""
-    found = [Row("Your chats are locked", lock_words, (Action("Unlock…"),))] if lock_words else []
+    unlock = Action("Unlock Keyring", ("unlock",)) if lock_words == BY_KEYRING else Action("Unlock…")
+    found = [Row("Your chats are locked", lock_words, (unlock,))] if lock_words else []
     found += [request_row(request) for request in requests]
     for status in statuses:
         found += mount_rows(status)
@@ -130,10 +134,10 @@ def rows(statuses, requests, lock_words):
 
 # --- Commands and sockets; all of them block
 
-def run(program, arguments, given=""):
+def run(program, arguments, given="", patience=PATIENCE):
     """The exit code of a command, what it printed and its last complaint."""
     try:
-        done = subprocess.run([program, *arguments], input=given, capture_output=True, text=True, timeout=PATIENCE)
+        done = subprocess.run([program, *arguments], input=given, capture_output=True, text=True, timeout=patience)
     except (OSError, subprocess.TimeoutExpired) as error:
         return 1, "", str(error)
     complaint = done.stderr.strip().splitlines()[-1:] or [""]
@@ -173,10 +177,9 @@ def watch(path, happened):
 
 def locked(program):
     """Why the data is locked; empty if it is not, or if there is none."""
-    code, _, complaint = run(program, ["profile", "list"])
-    if code == 0:
+    # Completion asks nobody. Other commands would have the keyring ask its user at each look.
+    if run(program, ["complete", "profiles"])[1]:
         return ""
-    # Other failures have the same code.
     _, output, _ = run(program, ["key", "status", "--json"])
     try:
         status = json.loads(output.partition("\n")[0])
@@ -185,7 +188,7 @@ def locked(program):
     if not status.get("encrypted"):
         return ""
     ways = [way.get("kind") for way in status.get("ways", [])]
-    return "Your passphrase for ChatFS opens them" if "passphrase" in ways else complaint
+    return BY_KEYRING if "keyring" in ways and "passphrase" not in ways else "Your passphrase for ChatFS opens them"
 
 
 def collect(program):
