@@ -59,6 +59,14 @@ import Testing
         #expect(asked.ending == .code(0))
     }
 
+    @Test(arguments: ["", " --json"])
+    func doctorAsksBeforeItContactsServers(_ format: String) async throws {
+        let relay = "xftp://AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=@relay.invalid"
+        let outcome = try await chatfs(
+            "doctor --relay \(relay)" + format, [.wait("Contact 1 server"), .type("n\n")])
+        #expect(!outcome.shown.contains("relay.invalid"), "\(outcome.shown)")
+    }
+
     @Test func recoveryCodeUnlocksAtThePrompt() async throws {
         try await stage.make(passphrase: "right")
         let printed = try await stage.chatfs("key recovery --passphrase-fd 3", handing: ["right"])

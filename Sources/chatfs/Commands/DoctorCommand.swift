@@ -88,9 +88,7 @@ enum DoctorCommand {
     private static func mayAsk(_ servers: ServerExamination, _ invocation: Invocation) async -> Bool {
         if invocation[offline] { return false }
         let count = servers.remoteCount
-        guard count > 0, !invocation[yes], !invocation[ProgramConnection.json], Question.isPossible else {
-            return true
-        }
+        guard count > 0, !invocation[yes], Question.isPossible else { return true }
         let noun = count == 1 ? "1 server" : "\(count) servers"
         let question = "Contact \(noun) of your profiles? They see your address. [y/N]  "
         let answer = await ThreadPool.shared.run { Question.line(question) }
