@@ -103,6 +103,26 @@ struct SystemWatchTests {
         watch.stop()
     }
 
+    @Test("a session lock is heard even without an inhibitor", arguments: [false, true])
+    func sessionLocks(isRefused: Bool) async throws {
+        let services = try await SystemServices.start(metered: 0)
+        if isRefused {
+            try services.say("refuse")
+            try await wait(until: "it refuses inhibitors") { services.asked.contains("refusing") }
+        }
+        let watch = try watch(services)
+        let heard = listen(to: watch)
+        await ThreadPool.shared.run { watch.start() }
+        try await wait(until: "it has asked") { services.asked.contains(isRefused ? "refused" : "inhibit") }
+        try services.say("lock")
+        try await wait(until: "the signal is heard") { heard.withLock { $0 } == [.sessionLocked] }
+        try services.say("hint")
+        try await wait(until: "the hint is heard") {
+            heard.withLock { $0 } == [.sessionLocked, .sessionLocked]
+        }
+        watch.stop()
+    }
+
     @Test("the end of logind counts as awake")
     func loginEnds() async throws {
         let services = try await SystemServices.start(metered: 0)

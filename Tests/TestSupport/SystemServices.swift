@@ -83,7 +83,8 @@ public final class SystemServices {
     /// The received requests, one word each, in order.
     public var asked: [String] { services?.lines.filter { $0 != "serving" } ?? [] }
 
-    /// `metered N`, `sleep`, `wake`, `leave NAME`. Reports `get`, `inhibit` and `released`.
+    /// `metered N`, `sleep`, `wake`, `leave NAME`, `refuse` (inhibitors), `lock` (the signal), `hint` (LockedHint). Reports
+    /// `get`, `inhibit`, `released`, `refusing` and `refused`.
     private static let script = """
         import dbus, dbus.service, dbus.bus, os, sys, threading
         from dbus.mainloop.glib import DBusGMainLoop
@@ -103,9 +104,13 @@ public final class SystemServices {
             @dbus.service.signal("org.freedesktop.DBus.Properties", signature="sa{sv}as")
             def PropertiesChanged(self, interface, changed, invalidated): pass
         class Login(dbus.service.Object):
+            refuses = is_locked = False
             @dbus.service.method("org.freedesktop.login1.Manager", in_signature="ssss", out_signature="h")
             def Inhibit(self, what, who, why, mode):
                 assert (what, mode) == ("sleep", "delay"), (what, mode)
+                if self.refuses:
+                    say("refused")
+                    raise dbus.exceptions.DBusException(name="org.freedesktop.DBus.Error.AccessDenied")
                 kept, given = os.pipe()
                 def released(*_):
                     say("released")
@@ -118,6 +123,16 @@ public final class SystemServices {
                 return descriptor
             @dbus.service.signal("org.freedesktop.login1.Manager", signature="b")
             def PrepareForSleep(self, begins): pass
+        class Session(dbus.service.Object):
+            @dbus.service.method("org.freedesktop.DBus.Properties", in_signature="ss", out_signature="v")
+            def Get(self, interface, name):
+                assert (interface, name) == ("org.freedesktop.login1.Session", "LockedHint")
+                return dbus.Boolean(login.is_locked, variant_level=1)
+            @dbus.service.signal("org.freedesktop.DBus.Properties", signature="sa{sv}as")
+            def PropertiesChanged(self, interface, changed, invalidated): pass
+            @dbus.service.signal("org.freedesktop.login1.Session", signature="")
+            def Lock(self): pass
+        own, session = [Session(bus, "/org/freedesktop/login1/session/" + name) for name in ("auto", "_31")]
         network = Network(bus, "/org/freedesktop/NetworkManager")
         login = Login(bus, "/org/freedesktop/login1")
         def obey(words):
@@ -127,6 +142,14 @@ public final class SystemServices {
                 network.PropertiesChanged("org.freedesktop.NetworkManager", changed, [])
             elif words[0] in ("sleep", "wake"): login.PrepareForSleep(words[0] == "sleep")
             elif words[0] == "leave": bus.release_name(words[1])
+            elif words[0] == "refuse":
+                login.refuses = True
+                say("refusing")
+            elif words[0] == "lock": session.Lock()
+            elif words[0] == "hint":
+                login.is_locked = True
+                changed = {"LockedHint": dbus.Boolean(True)}
+                session.PropertiesChanged("org.freedesktop.login1.Session", changed, [])
         def take(*_):
             # Whole lines: the test writes each at once.
             lines = os.read(0, 65536).decode().splitlines()

@@ -23,6 +23,7 @@ struct SystemConversation: BusConversation {
     let connection: BusLibrary.Connection
 
     private enum Call {
+        case owner
         case metered
         case inhibit
         case lockedHint
@@ -46,6 +47,7 @@ struct SystemConversation: BusConversation {
     private static let ownSession = "/org/freedesktop/login1/session/auto"
     private static let properties = "org.freedesktop.DBus.Properties"
     private static let busName = "org.freedesktop.DBus"
+    private static let busPath = "/org/freedesktop/DBus"
     /// NM_METERED_YES and NM_METERED_GUESS_YES.
     private static let metered: Set<UInt32> = [1, 3]
 
@@ -65,6 +67,8 @@ struct SystemConversation: BusConversation {
         ] {
             library.match(rule, on: connection)
         }
+        // Apart from the inhibitor, which may be refused.
+        call(.owner, Self.busName, Self.busPath, Self.busName, "GetNameOwner", [Self.login])
         inhibit()
         askMetered()
     }
@@ -141,6 +145,10 @@ struct SystemConversation: BusConversation {
     private mutating func hear(_ serial: UInt32, _ isError: Bool, _ message: BusLibrary.Message) -> Bool {
         switch calls.removeValue(forKey: serial) {
         case nil: return true
+        case .owner:
+            guard !isError, case .text(let owner)? = library.arguments(of: message).first else { return true }
+            loginService = owner
+            return true
         case .metered:
             // Ignore the reply to an older request; a newer one is pending.
             guard !calls.values.contains(.metered) else { return true }
@@ -155,7 +163,6 @@ struct SystemConversation: BusConversation {
             return BusProcess.say(SystemNotice.sessionLocked.encoded)
         case .inhibit:
             guard !isError, let descriptor = library.descriptor(in: message) else { return true }
-            loginService = library.sender(message)
             inhibitor = OpenFile(adopting: descriptor)
             return true
         }
@@ -168,7 +175,7 @@ struct SystemConversation: BusConversation {
         if name == Self.network {
             askMetered()
         } else if name == Self.login {
-            loginService = nil
+            loginService = owner.isEmpty ? nil : owner
             inhibitor = nil
             // logind has gone, so its wake-up signal will not come.
             if isPreparing, !prepare(false) { return false }
