@@ -10,6 +10,7 @@ import sys
 import tempfile
 import threading
 import unittest
+import unittest.mock
 
 PROGRAM = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "common", "chatfs-file-action")
 
@@ -101,6 +102,41 @@ class Answers(unittest.TestCase):
     def test_a_folder_without_a_mount_is_said_to_be_none(self):
         with tempfile.TemporaryDirectory() as folder, self.assertRaises(self.module.Failure):
             self.module.carry_out("pin", folder, folder + "/a")
+
+
+class Chats(unittest.TestCase):
+    """A contact may choose the name of another chat's reference, which is then the name of a folder."""
+
+    def setUp(self):
+        self.module = program()
+
+    def heard(self, task, first, *lines):
+        mount = Strange(GREETING, *lines)
+        try:
+            with unittest.mock.patch.object(os, "getxattr", lambda path, name: b"@7"):
+                task(first, mount.point, mount.point + "/@4")
+        finally:
+            mount.end()
+        return mount.heard
+
+    def test_actions_name_the_reference(self):
+        done = b'{"id":1,"result":{"done":true}}\n'
+        for task, first, method in ((self.module.send_text, "hello", "send_text"),
+                                    (self.module.mark_read, "mark-read", "mark_read"),
+                                    (self.module.keep_all, "keep-all", "keep")):
+            asked = self.heard(task, first, done)
+            self.assertEqual([(line["method"], line["chat"]) for line in asked], [(method, "@7")])
+        asked = self.heard(self.module.approve_all, "approve-all", b'{"id":1,"result":{"items":[]}}\n')
+        self.assertEqual([line["chat"] for line in asked], ["@7"])
+
+    def test_only_the_own_chat_is_unmuted(self):
+        chats = b'{"id":1,"result":{"chats":[{"chat":"@4","folder":"Bob","muted":true},{"chat":"@7","folder":"@4"}]}}\n'
+        asked = self.heard(self.module.mute, "mute", chats, b'{"id":2,"result":{"done":true}}\n')
+        self.assertEqual([(line["method"], line.get("chat")) for line in asked], [("list_chats", None), ("mute", "@7")])
+
+    def test_other_folders_are_no_chats(self):
+        with tempfile.TemporaryDirectory() as folder, self.assertRaisesRegex(self.module.Failure, "not the folder"):
+            self.module.chat_of(folder + "/.chatfs")
 
 
 class Commands(unittest.TestCase):
