@@ -30,7 +30,7 @@ def run(*words, paths=()):
 class Strange:
     """A mountpoint whose socket sends a greeting, and then a given line for each received one."""
 
-    def __init__(self, *lines):
+    def __init__(self, *lines, transfers=()):
         self._folder = tempfile.TemporaryDirectory()
         self.point = self._folder.name
         os.mkdir(self.point + "/.chatfs")
@@ -38,13 +38,17 @@ class Strange:
         self._listener.bind(self.point + "/s")
         self._listener.listen()
         with open(self.point + "/.chatfs/status.json", "w") as file:
-            json.dump({"programSocket": self.point + "/s"}, file)
+            json.dump({"programSocket": self.point + "/s", "transfers": transfers}, file)
         self.heard = []
         self._thread = threading.Thread(target=self._serve, args=(lines,))
         self._thread.start()
 
     def _serve(self, lines):
-        connection, _ = self._listener.accept()
+        try:
+            connection, _ = self._listener.accept()
+        except OSError:
+            # It ended without a conversation.
+            return
         with connection, connection.makefile("rb") as reader:
             try:
                 connection.sendall(lines[0])
@@ -55,8 +59,10 @@ class Strange:
                 pass
 
     def end(self):
-        self._listener.close()
+        # Wakes a thread that waits for a conversation.
+        self._listener.shutdown(socket.SHUT_RDWR)
         self._thread.join()
+        self._listener.close()
         self._folder.cleanup()
 
 
@@ -78,6 +84,15 @@ class Answers(unittest.TestCase):
     def test_it_asks_for_the_path_below_the_mountpoint(self):
         heard = self.carry_out("pin", GREETING, b'{"id":1,"result":{"done":true}}\n')
         self.assertEqual(heard, [{"id": 1, "method": "pin", "path": "Alice/a.jpg"}])
+
+    def test_thousands_of_waiting_files_do_not_matter(self):
+        waiting = [{"path": f"Alice/{number}.jpg", "error": "It waits. " * 20} for number in range(10_000)]
+        mount = Strange(GREETING, b'{"id":1,"result":{"done":true}}\n', transfers=waiting)
+        try:
+            self.module.carry_out("pin", mount.point, mount.point + "/Alice/a.jpg")
+        finally:
+            mount.end()
+        self.assertEqual(len(mount.heard), 1)
 
     def test_a_file_is_asked_for_until_all_of_it_is_there(self):
         pending = b'{"id":1,"result":{"done":false,"item":{"progress":%d}}}\n'
