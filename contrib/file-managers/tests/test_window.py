@@ -41,6 +41,16 @@ class Rows(unittest.TestCase):
         self.assertEqual(found[2].actions[0].request, ("approve", {"relays": ["xftp://k@a.example:443"]}))
         self.assertEqual(found[3].actions, ())
 
+    def test_relays_are_named_before_their_approval(self):
+        error = ("The file is on relays that would see your network address. To allow them: "
+                 "chatfs approve xftp://k@a.example:443 xftp://k@b.example:443")
+        detail = panel.rows([status(transfer("remote", error))], [], "")[1].detail
+        self.assertTrue(detail.endswith("\n\na.example:443\nb.example:443"), detail)
+        inner = ("The file is on a relay inside this machine's own network. Approve it only if it is known to you: "
+                 "chatfs approve xftp://k@192.168.1.2:443")
+        detail = panel.rows([status(transfer("remote", inner))], [], "")[1].detail
+        self.assertIn("192.168.1.2:443\n\nA relay here is inside your own network.", detail)
+
     def test_the_user_comes_first(self):
         requests = [{"number": 3, "name": "Eve", "text": "hi"}, {"number": 4, "name": "Bob", "group": "club"}]
         found = panel.rows([status()], requests, "The data is locked.")

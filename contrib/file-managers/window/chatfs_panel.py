@@ -5,7 +5,13 @@ import os
 import re
 import socket
 import subprocess
+import sys
 from typing import NamedTuple
+
+# Installed, it is in the same folder.
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "common"))
+import chatfs_words as words  # noqa: E402
+from chatfs_entries import Entry  # noqa: E402
 
 # Of a line of a mount, in bytes; seconds that a mount or a command may take.
 LIMIT = 1 << 20
@@ -80,8 +86,8 @@ def mount_rows(status):
     place = status["mountpoint"]
     if "problem" in status:
         actions = (Action("Take Away", ("unmount", place)),) if status["problem"] == "dead" else ()
-        words = {"dead": "Its process has ended", "silent": "It does not answer"}
-        return [Row(short(place), words.get(status["problem"], "It cannot be asked"), actions)]
+        problems = {"dead": "Its process has ended", "silent": "It does not answer"}
+        return [Row(short(place), problems.get(status["problem"], "It cannot be asked"), actions)]
     transfers = status.get("transfers", [])
     detail = status.get("coreProblem") or totals(transfers)
     if status.get("suspended") == "user":
@@ -92,20 +98,30 @@ def mount_rows(status):
     rows = [Row(f"{status['profile']} at {short(place)}", detail, actions)]
     stopped = [transfer for transfer in transfers if transfer["state"] not in MOVING]
     for transfer in stopped[:MOST]:
-        rows.append(Row(transfer["path"], plain(transfer.get("error") or transfer["state"]),
+        rows.append(Row(transfer["path"], reason(transfer),
                         transfer_actions(transfer, status.get("programSocket", ""))))
     if len(stopped) > MOST:
         rows.append(Row(f"{files(len(stopped) - MOST)} more", "They stopped too"))
     return rows
 
 
+def reason(transfer):
+    """Why a file stopped. Names the relays that a button would approve."""
+    entry = entry_of(transfer)
+    return words.explanation(entry) if entry.has("relays") else plain(entry.error or entry.state)
+
+
+def entry_of(transfer):
+    return Entry(transfer["state"], error=transfer.get("error") or "")
+
+
 def transfer_actions(transfer, path):
     """What the socket of the mount at 'path' can do about a file that stopped."""
     if not path:
         return ()
-    relays = [word.rstrip(",;.") for word in (transfer.get("error") or "").split() if word.startswith("xftp://")]
-    if relays and transfer["state"] == "remote":
-        return (Action("Approve Relays", socket=path, request=("approve", {"relays": relays})),)
+    entry = entry_of(transfer)
+    if entry.has("relays") and entry.state == "remote":
+        return (Action("Approve Relays", socket=path, request=("approve", {"relays": words.relays(entry.error)})),)
     if transfer["state"] in ("failed", "unsure", "draft", "recovered"):
         return (Action("Send Again", socket=path, request=("retry", {"path": transfer["path"]})),)
     return ()
