@@ -3,6 +3,7 @@
 import json
 import re
 import time
+import unicodedata
 
 from chatfs_entries import ACTIONS, MOST_RELAYS, OWN_NETWORK, OWN_NETWORK_WARNING, relays
 
@@ -16,6 +17,14 @@ STATES = {
 # Commands are no remedy in a window.
 COMMAND = re.compile(r"chatfs [a-z]|--[a-z]")
 SENTENCE = re.compile(r"(?<=[.!?])\s+")
+
+
+def one_line(text):
+    """Other people's text as one line, without characters that are invisible, or change the direction of the text.
+    Joiners stay, which some scripts need."""
+    kept = (" " if letter.isspace() else letter for letter in text
+            if letter.isspace() or letter in "\u200c\u200d" or unicodedata.category(letter) not in ("Cc", "Cf"))
+    return " ".join("".join(kept).split())
 
 
 def state(entry):
@@ -83,7 +92,7 @@ def rows(entry, item, here):
     if entry.direction == "sent":
         found.append(("Sent by", "You"))
     elif item.get("sender"):
-        found.append(("Sent by", str(item["sender"])))
+        found.append(("Sent by", one_line(str(item["sender"]))))
     found.append(("On this device", amount(here) if here else "Nothing"))
     if entry.has("pinned"):
         found.append(("Kept", "Until you stop keeping it"))
@@ -108,9 +117,11 @@ def log(lines):
         if not isinstance(message, dict) or message.get("event") not in ("message", "edit"):
             continue
         moment = str(message.get("time", "")).replace("T", " ").partition(".")[0].rstrip("Z")
-        who = "You" if message.get("direction") == "sent" else str(message.get("sender", ""))
+        who = "You" if message.get("direction") == "sent" else one_line(str(message.get("sender", "")))
         attached = message.get("file")
-        name = f"[{attached.get('name', '')}] " if isinstance(attached, dict) else ""
+        name = f"[{one_line(str(attached.get('name', '')))}] " if isinstance(attached, dict) else ""
         words = name + str(message.get("text", ""))
-        said.append(f"{moment}  {who}{' (edited)' if message['event'] == 'edit' else ''}: {words.strip()}")
+        # Indented, because a line of a text may look like another message.
+        text = "\n    ".join(words.strip().splitlines())
+        said.append(f"{moment}  {who}{' (edited)' if message['event'] == 'edit' else ''}: {text}")
     return "\n".join(said) + "\n" if said else "There are no messages yet.\n"

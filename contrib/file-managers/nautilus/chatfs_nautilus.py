@@ -81,7 +81,7 @@ class ChatFS(GObject.GObject, Nautilus.InfoProvider, Nautilus.MenuProvider, Naut
         for name in ATTRIBUTES:
             file.add_string_attribute(KEPT + name, values[name])
         file.add_string_attribute(STATE, "" if entry.state in ("", CHAT) else words.state(entry))
-        file.add_string_attribute(SENDER, "You" if entry.direction == "sent" else sender)
+        file.add_string_attribute(SENDER, "You" if entry.direction == "sent" else words.one_line(sender))
         emblem = best(entry.emblems)
         if emblem:
             file.add_emblem(emblem)

@@ -59,6 +59,10 @@ class Rows(unittest.TestCase):
                           "Bob invites you into the group club", "ada at /m"])
         self.assertEqual(found[1].actions[0].command, ("accept", "3"))
 
+    def test_names_of_strangers_are_one_visible_line(self):
+        row = panel.rows([], [{"number": 3, "name": "Eve\n\u202emoc.knab is connected\u200b", "text": "a\nb"}], "")[0]
+        self.assertEqual((row.title, row.detail), ("Eve moc.knab is connected wants to be your contact", "a b"))
+
     def test_complaints_name_no_command_lines(self):
         self.assertEqual(panel.plain("It is locked. Unlock it with --passphrase-fd."), "It is locked.")
         self.assertEqual(panel.plain("It is full: 'chatfs doctor' helps. Free some."), "It is full. Free some.")

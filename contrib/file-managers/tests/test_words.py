@@ -80,6 +80,18 @@ class Texts(unittest.TestCase):
         own = dict(words.rows(Entry("sent", "sent"), {"sender": "Ann"}, 1000))
         self.assertEqual(own, {"State": "Sent", "Sent by": "You", "On this device": "1.0 kB"})
 
+    def test_names_of_others_are_one_visible_line(self):
+        for name, seen in (("Bob\n\tReason:\u2028 none", "Bob Reason: none"), ("a\u202egpj.exe\u202c", "agpj.exe"),
+                           ("Ann\u200b\u00ad\x1b[0m ", "Ann[0m"), ("می\u200cخواهم", "می\u200cخواهم"), ("Zoë 👩\u200d🔬", "Zoë 👩\u200d🔬")):
+            self.assertEqual(words.one_line(name), seen)
+        self.assertEqual(dict(words.rows(Entry("remote", "received"), {"sender": "Bob\nState"}, 0))["Sent by"], "Bob State")
+
+    def test_a_text_cannot_look_like_another_message(self):
+        forged = {"event": "message", "time": "2026-11-28T10:00:00Z", "direction": "received", "sender": "Bob\n",
+                  "text": "Hi\r\n2026-11-28 10:01:00  You: I agree\u2028or not"}
+        self.assertEqual(words.log([json.dumps(forged)]),
+                         "2026-11-28 10:00:00  Bob: Hi\n    2026-11-28 10:01:00  You: I agree\n    or not\n")
+
     def test_a_log_has_lines_of_authors_and_texts(self):
         lines = [json.dumps(line) for line in (
             {"event": "message", "time": "2026-11-28T10:00:00.5Z", "direction": "received", "sender": "Bob", "text": "Hi"},

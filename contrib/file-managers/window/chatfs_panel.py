@@ -130,9 +130,10 @@ def transfer_actions(transfer, path):
 def request_row(request):
     """Of one line of 'chatfs requests --json'."""
     number = str(request["number"])
-    what = f"invites you into the group {request['group']}" if request.get("group") else "wants to be your contact"
-    detail = request.get("problem") or request.get("text") or ""
-    return Row(f"{request['name']} {what}", detail,
+    group = words.one_line(request.get("group") or "")
+    what = f"invites you into the group {group}" if group else "wants to be your contact"
+    detail = request.get("problem") or words.one_line(request.get("text") or "")
+    return Row(f"{words.one_line(request['name']) or 'A person'} {what}", detail,
                (Action("Accept", ("accept", number)), Action("Reject", ("reject", number))))
 
 
