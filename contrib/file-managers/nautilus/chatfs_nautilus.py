@@ -6,6 +6,7 @@ main loop waits for nothing.
 """
 
 import os
+import re
 import sys
 
 import gi
@@ -67,7 +68,7 @@ class ChatFS(GObject.GObject, Nautilus.InfoProvider, Nautilus.MenuProvider, Naut
         key, provider, closure, file = request
         try:
             info = location.query_info_finish(result)
-            values = {name: info.get_attribute_as_string(XATTR + name) or "" for name in READ}
+            values = {name: unescaped(info.get_attribute_as_string(XATTR + name) or "") for name in READ}
         except GLib.Error:
             values = dict.fromkeys(READ, "")
         if key not in self._running:
@@ -133,6 +134,12 @@ class ChatFS(GObject.GObject, Nautilus.InfoProvider, Nautilus.MenuProvider, Naut
             dialog.connect("response", lambda _, answer: answer == Gtk.ResponseType.OK and run(action.name, paths))
         else:
             run(action.name, paths)
+
+
+def unescaped(value):
+    """An attribute as it is: GIO writes all bytes outside of ASCII, and backslashes, as \\x and two digits."""
+    plain = re.sub(rb"\\x([0-9a-f]{2})", lambda match: bytes([int(match[1], 16)]), value.encode())
+    return plain.decode(errors="replace")
 
 
 def kept(file):

@@ -85,6 +85,11 @@ class Information(unittest.TestCase):
         self.tell(file, state="sent", direction="sent", sender="Ann")
         self.assertEqual([file.attributes[column["attribute"]] for column in self.provider.get_columns()], ["Sent", "You"])
 
+    def test_values_are_read_without_the_escapes_of_gio(self):
+        file = File("/mount/Bob/a")
+        self.tell(file, state="remote", direction="received", sender="Zo\\xc3\\xab \\x5cx41\\xe2\\x80\\xae")
+        self.assertEqual(file.attributes[self.module.SENDER], "Zoë \\x41")
+
     def test_the_folder_of_a_chat_is_told_by_its_attribute(self):
         folder = File("/mount/Bob")
         self.tell(folder, chat="@4")
