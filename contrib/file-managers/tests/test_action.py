@@ -161,6 +161,14 @@ class Commands(unittest.TestCase):
         self.assertEqual(ended.stderr.splitlines()[0], b"hostname: It is in no mount of ChatFS.")
         self.assertEqual(len(ended.stderr.splitlines()), 2)
 
+    def test_errors_of_the_system_are_sentences(self):
+        module = program()
+        full = OSError(28, "No space left on device")
+        with (unittest.mock.patch.dict(module.TASKS, {"show-messages": unittest.mock.Mock(side_effect=full)}),
+              unittest.mock.patch.object(module, "Mounts", lambda: unittest.mock.Mock(**{"point.return_value": "/m"}))):
+            outcome = module.perform("show-messages", ["/m/Bob"])
+        self.assertEqual(outcome.problems, ["Bob: It failed: No space left on device."])
+
     def test_of_many_problems_a_few_are_told(self):
         ended = run("pin", paths=[f"/none/{number}" for number in range(40)])
         self.assertEqual(len(ended.stderr.splitlines()), 11)
