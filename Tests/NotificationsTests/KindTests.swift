@@ -266,6 +266,27 @@ struct UnreadTests {
         #expect(fixture.machine.told.unread.byChat == [.direct(1): 1])
     }
 
+    @Test("arrivals seen before a report are not reported")
+    func seenEarly() {
+        let text = NotifiedFile(.text("a"), in: .direct(1), named: "Bob", name: "", caption: "Words")
+        var fixture = Fixture(.periodic)
+        fixture.add(.wrote(text, end: 5))
+        fixture.pass(.seconds(60))
+        fixture.add(.readTexts(.direct(1)))
+        fixture.arrive(1...3, in: .direct(2))
+        fixture.add(.listed(.direct(2)))
+        fixture.inFront = [.direct(2)]
+        fixture.pass(.seconds(60))
+        fixture.inFront = []
+        fixture.pass(.seconds(3600))
+        #expect(fixture.shown().isEmpty && fixture.machine.told.unread.isEmpty)
+        var next = Fixture(told: fixture.machine.told)
+        next.add(.wrote(text, end: 5))
+        next.arrive(1...3, in: .direct(2))
+        next.pass(.seconds(5))
+        #expect(next.shown().isEmpty)
+    }
+
     @Test("deletions shrink a notification")
     func deleted() {
         var fixture = Fixture()

@@ -103,9 +103,12 @@ public struct NotificationMachine: Sendable {
         case .gone(let entry): settle(entry, NotificationSubject.allCases)
         case .seen(let chat): markSeen(chat)
         case .readTexts(let chat):
+            drop([.text], in: chat)
             if told.noteTextsRead(in: chat) { isRecorded = false }
-            shown.removeArrivals(in: chat, [.text])
-        case .listed(let chat): if told.unread.holds(chat) { folderChecks.expect(chat, at: now) }
+        case .listed(let chat):
+            if told.unread.holds(chat) || !waiting.arrivals([.arrival, .text], in: chat).isEmpty {
+                folderChecks.expect(chat, at: now)
+            }
         case .unreadElsewhere(let count): unreadElsewhere = max(0, count)
         }
     }
@@ -145,11 +148,19 @@ public struct NotificationMachine: Sendable {
 
     /// Removes all arrivals of a chat so far, shown or counted.
     private mutating func markSeen(_ chat: ChatReference) {
-        for group in waiting.take(waiting.arrivals(in: chat)) { note(group, [chat]) }
-        shown.removeArrivals(in: chat, [.arrival, .text, .connection])
+        drop([.arrival, .text, .connection], in: chat)
         _ = told.noteSeen(chat)
         folderChecks.forget(chat)
         isRecorded = false
+    }
+
+    /// Removes a chat's waiting and shown notifications of these subjects. The waiting arrivals count as notified.
+    private mutating func drop(_ subjects: [NotificationSubject], in chat: ChatReference) {
+        for group in waiting.take(waiting.arrivals(subjects, in: chat)) {
+            note(group, [chat])
+            isRecorded = false
+        }
+        shown.removeArrivals(in: chat, subjects)
     }
 
     /// Records an item opened before its notification, so that neither this nor the next mount notifies of it.

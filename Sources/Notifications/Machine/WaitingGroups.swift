@@ -55,9 +55,12 @@ struct WaitingGroups: Sendable {
         }
     }
 
-    /// Returns the keys of a chat's arrivals.
-    func arrivals(in chat: ChatReference) -> Set<Group.Key> {
-        Set(groups.map(\.key).filter { $0.chat == chat && $0.subject.isArrival })
+    /// Returns the keys of a chat's arrivals of these subjects.
+    func arrivals(_ subjects: [NotificationSubject], in chat: ChatReference) -> Set<Group.Key> {
+        Set(
+            groups.map(\.key).filter {
+                $0.chat == chat && $0.subject.isArrival && subjects.contains($0.subject)
+            })
     }
 
     /// Removes and returns the groups with these keys.
