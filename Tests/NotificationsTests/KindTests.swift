@@ -266,6 +266,22 @@ struct UnreadTests {
         #expect(fixture.machine.told.unread.byChat == [.direct(1): 1])
     }
 
+    @Test("reading a chat shrinks a notification of several")
+    func readOfSeveral() {
+        var fixture = Fixture()
+        for chat in 1...5 { fixture.arrive(Int64(chat)...Int64(chat), in: .direct(Int64(chat))) }
+        fixture.pass(.zero)
+        #expect(fixture.shown().map(\.text.summary) == ["5 new files in 5 chats"])
+        fixture.add(.seen(.direct(5)))
+        fixture.pass(.seconds(5))
+        let shown = fixture.shown()
+        #expect(shown.map(\.text.summary) == ["4 new files in 4 chats"] && shown.first?.text.isQuiet == true)
+        #expect(shown.first?.text.body == "chat @4, chat @3, chat @2, chat @1")
+        for chat in 1...4 { fixture.add(.seen(.direct(Int64(chat)))) }
+        fixture.pass(.seconds(5))
+        #expect(fixture.take().contains(.close(token: 1)))
+    }
+
     @Test("arrivals seen before a report are not reported")
     func seenEarly() {
         let text = NotifiedFile(.text("a"), in: .direct(1), named: "Bob", name: "", caption: "Words")

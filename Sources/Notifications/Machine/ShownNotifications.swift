@@ -84,12 +84,18 @@ struct ShownNotifications: Sendable {
         }
     }
 
-    /// Removes a chat's notifications of these subjects.
+    /// Removes a chat's arrivals of these subjects, also from notifications of several chats.
     mutating func removeArrivals(in chat: ChatReference, _ subjects: [NotificationSubject]) {
-        for (token, notification) in shown where notification.group.key.chat == chat {
-            guard subjects.contains(notification.group.key.subject) else { continue }
-            closed(token)
-            obsolete.append(token)
+        for (token, notification) in shown where subjects.contains(notification.group.key.subject) {
+            let group = notification.group
+            guard group.chats.contains(chat) else { continue }
+            if group.key.chat == nil, let rest = group.without([chat]) {
+                shown[token]?.group = rest
+                changed.insert(token)
+            } else {
+                closed(token)
+                obsolete.append(token)
+            }
         }
     }
 
