@@ -132,6 +132,7 @@ struct KindTests {
         let texts = fixture.shown().map(\.text)
         #expect(texts.count == 1 && texts[0].buttons.isEmpty)
         #expect(texts.first?.body.hasPrefix("9 people ask to be your contacts: Eve 9, Eve 8") == true)
+        #expect(texts.first?.body.contains("chatfs ") == false, "no command line")
     }
 
     @Test("a contact is notified once across mounts")

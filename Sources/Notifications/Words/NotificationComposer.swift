@@ -81,7 +81,7 @@ struct NotificationComposer: Sendable {
             if !named.isEmpty {
                 text.body += ": " + listed(named.reversed(), of: group.count, limit: Self.namedChats)
             }
-            text.body += ". 'chatfs requests' lists them, 'chatfs accept' answers."
+            text.body += ". The window of ChatFS shows all of them, with Accept and Reject."
             return text
         }
         guard let file = group.files.last, let name = names.first else {
