@@ -39,6 +39,11 @@ inline Outcome outcome(bool isDone, QString said, const QString &problems) {
     return result;
 }
 
+/// Text for a label of Qt, which takes text with tags for markup: names of chats come from other people.
+inline QString plainLabel(const QString &text) {
+    return QStringLiteral("<qt>%1</qt>").arg(text.toHtmlEscaped());
+}
+
 /// Calls `ended` once, from the main loop. The process belongs to the application, because the caller may be gone before its end.
 inline void start(const QString &action, const QStringList &paths, const QString &text,
                   const std::function<void(const Outcome &)> &ended) {

@@ -103,8 +103,8 @@ private:
         }
         if (!qstrcmp(action->name, "send-text")) {
             bool isWanted = false;
-            const QString text = QInputDialog::getMultiLineText(
-                window, title, QStringLiteral("Send a text to %1:").arg(namesOf(paths)), QString(), &isWanted);
+            const QString label = ActionProcess::plainLabel(QStringLiteral("Send a text to %1:").arg(namesOf(paths)));
+            const QString text = QInputDialog::getMultiLineText(window, title, label, QString(), &isWanted);
             if (isWanted && !text.trimmed().isEmpty()) run(QString::fromLatin1(action->name), paths, text);
             return;
         }
