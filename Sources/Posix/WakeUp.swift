@@ -2,7 +2,7 @@ import Base
 import CLinux
 import Glibc
 
-/// Wakes a thread that waits in poll(2): an eventfd. Any thread may notify; one thread waits.
+/// Wakes a thread that waits in poll(2): an eventfd. Any thread may notify; of several waiting threads one wakes for certain.
 public final class WakeUp: Sendable {
     public let descriptor: Int32
 

@@ -132,12 +132,14 @@ import Testing
         #expect(word(queue.next()) == nil)
     }
 
-    @Test func repeatedChangeAppliesToOneProcess() throws {
+    @Test func eachRepeatedChangeAppliesToItsProcess() throws {
         let nodes = try Self.nodes(2)
         let calls = RepeatedChange()
         calls.begin(.appeared(nodes[0]), by: 7)
         calls.begin(.changed(nodes[1]), by: 8)
-        #expect(calls.name(nodes[0].name, in: .root, for: 7) == nil)
+        #expect(calls.name(nodes[0].name, in: .root, for: 7) == .absent)
+        #expect(calls.name(nodes[0].name, in: .root, for: 8) == nil)
+        calls.end(by: 7)
         #expect(calls.notice(of: 7) == nil && calls.notice(of: 8) != nil)
         // `changed` and `lookAgain` affect no name.
         #expect(calls.name(nodes[1].name, in: .root, for: 8) == nil)
@@ -152,7 +154,7 @@ import Testing
 
     @Test func endWithoutCallIsIgnored() throws {
         let calls = RepeatedChange()
-        calls.end()
+        calls.end(by: 0)
         #expect(calls.notice(of: 0) == nil && calls.name(EntryName("a"), in: .root, for: 0) == nil)
     }
 

@@ -68,6 +68,28 @@ struct WatcherTests {
         #expect(queue.next() == nil)
     }
 
+    @Test("notices of busy folders wait in order")
+    func busyFolders() throws {
+        let nodes = try (1...2).map { try Self.node($0, "chat \($0)") }
+        let folders = [NodeID(5), NodeID(6)]
+        var queue = WatcherQueue(limit: 4)
+        let names = (1...3).map { EntryName("\($0)") }
+        for name in names { queue.add(.vanished(nodes[0].id, name, in: folders[0])) }
+        queue.add(.vanished(nodes[1].id, names[0], in: folders[1]))
+        for folder in folders { queue.add(.vanished(nodes[1].id, names[1], in: folder)) }
+        func next(_ busy: Set<NodeID>) -> String? {
+            switch queue.next(except: busy) {
+            case .vanished(_, let name, let folder): "\(name) in \(folder.rawValue)"
+            case .lookAgain(let folder): "look at \(folder.rawValue)"
+            default: nil
+            }
+        }
+        #expect(next([folders[0]]) == "1 in 6")
+        #expect(next([folders[0]]) == "look at 6")
+        #expect(next([folders[0]]) == nil)
+        #expect((0..<5).map { _ in next([]) } == ["1 in 5", "2 in 5", "3 in 5", "look at 5", nil])
+    }
+
     @Test("repeated changes are pending for our process only")
     func repeatedChange() throws {
         let (node, old) = (try Self.node(1, "new"), EntryName("old"))
@@ -83,8 +105,13 @@ struct WatcherTests {
         #expect(calls.name(old, in: .root, for: 7) == .present(node.id))
         calls.begin(.vanished(NodeID(9), old, in: .root), by: 7)
         #expect(calls.name(old, in: .root, for: 7) == .present(NodeID(9)))
-        calls.end()
+        // Another process repeats another change.
+        calls.begin(.appeared(node), by: 9)
+        #expect(calls.name(node.name, in: .root, for: 9) == .absent)
+        #expect(calls.name(old, in: .root, for: 7) == .present(NodeID(9)))
+        calls.end(by: 7)
         #expect(calls.name(old, in: .root, for: 7) == nil)
+        #expect(calls.name(node.name, in: .root, for: 9) == .absent)
         #expect(calls.notice(of: 7) == nil)
     }
 
@@ -129,7 +156,7 @@ struct WatcherTests {
         let names = bytes(of: [1 as UInt64]) + bytes(of: "old") + named
         #expect(try await kernel.ask(12, node: 1, names, thread: 7).code == 0)
         #expect(files.calls == [])
-        kernel.context.repeatedChange.end()
+        kernel.context.repeatedChange.end(by: 7)
         #expect(try await kernel.ask(12, node: 1, names, thread: 7).code == 0)
         #expect(files.calls == ["rename old in 1 to chat in 1 0"])
     }

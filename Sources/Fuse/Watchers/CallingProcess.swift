@@ -20,15 +20,22 @@ final class CallingProcess: Sendable {
         (self.input, self.output, self.stopping) = (input, output, stopping)
     }
 
+    /// Duration in milliseconds of a call from which it is slow.
+    private static let slowness: Int32 = 500
+
     /// Makes a call. Returns 0 or its errno; nil if the process has ended or `stopping` was signalled.
-    func make(_ call: MountCall) -> Int32? {
+    /// - Parameter whenSlow: Called once if the call takes long.
+    func make(_ call: MountCall, whenSlow: () -> Void = {}) -> Int32? {
         let bytes = call.encoded
         let length = withUnsafeBytes(of: UInt32(bytes.count)) { Array($0) }
         guard (try? input.send(length + bytes)) != nil else { return nil }
         var requests = [output.descriptor, stopping.descriptor].map {
             pollfd(fd: $0, events: Int16(POLLIN), revents: 0)
         }
-        poll(&requests, milliseconds: -1)
+        if poll(&requests, milliseconds: Self.slowness) == 0 {
+            whenSlow()
+            poll(&requests, milliseconds: -1)
+        }
         guard requests[1].revents == 0 else { return nil }
         var code: Int32 = 0
         let count = withUnsafeMutableBytes(of: &code) { try? output.receive(into: $0) }

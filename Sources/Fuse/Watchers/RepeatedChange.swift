@@ -3,32 +3,23 @@ import FileSystem
 import Glibc
 import Namespace
 
-/// The change that `WatcherProcess` currently repeats on the mount. It tells the process's requests from others: for
-/// that process alone, the change has not happened yet. Thread-safe.
+/// The change that each `WatcherProcess` currently repeats on the mount. It tells the process's requests from others:
+/// for that process alone, the change has not happened yet. Thread-safe.
 final class RepeatedChange: Sendable {
-    private struct Call {
-        let process: pid_t
-        let notice: WatcherNotice
-    }
-
     /// The state of a name as that process sees it.
     enum Name: Equatable {
         case absent
         case present(NodeID)
     }
 
-    private let call = Lock<Call?>(nil)
+    private let notices = Lock<[pid_t: WatcherNotice]>([:])
 
-    func begin(_ notice: WatcherNotice, by process: pid_t) {
-        call.withLock { $0 = Call(process: process, notice: notice) }
-    }
+    func begin(_ notice: WatcherNotice, by process: pid_t) { notices.withLock { $0[process] = notice } }
 
-    func end() { call.withLock { $0 = nil } }
+    func end(by process: pid_t) { notices.withLock { $0[process] = nil } }
 
     /// Returns the change that `thread` repeats; nil for all other threads.
-    func notice(of thread: pid_t) -> WatcherNotice? {
-        call.withLock { call in call.flatMap { $0.process == thread ? $0.notice : nil } }
-    }
+    func notice(of thread: pid_t) -> WatcherNotice? { notices.withLock { $0[thread] } }
 
     /// Returns the state of a name for `thread`, or nil if it is the same as for all other threads.
     func name(_ name: EntryName, in folder: NodeID, for thread: pid_t) -> Name? {

@@ -9,10 +9,16 @@ import Posix
 /// vanished one. The daemon recognises its requests (`RepeatedChange`) and answers as if the change happened now.
 ///
 /// Runs on a thread that answers no requests, because such a call may wait for a lock that a request holds. Nothing
-/// waits for this thread. The process starts with the first notice and ends some seconds after the last.
+/// waits for this thread. While its call is slow, another thread with a process of its own serves other folders. A
+/// process starts with the first notice and ends some seconds after the last.
 final class WatcherNotices: Sendable {
     private struct State {
         var queue = WatcherQueue()
+        /// Folders of the notices that are being delivered.
+        var busy: Set<NodeID> = []
+        var workers = 1
+        /// Number of workers whose call is slow.
+        var slow = 0
         var isStopped = false
     }
 
@@ -32,6 +38,8 @@ final class WatcherNotices: Sendable {
     /// Time in milliseconds before the process starts. Its start competes for the processors with the request that
     /// caused the notice, often the first read of a file.
     private static let startDelay: Int32 = 50
+    /// Maximum number of threads.
+    private static let maxWorkers = 4
     /// Number of attempts: another process may look up the name between the kernel's drop and the call.
     private static let tries = 4
 
@@ -45,7 +53,7 @@ final class WatcherNotices: Sendable {
         self.calls = calls
         wakeUp = try WakeUp()
         stopping = try WakeUp()
-        try Thread.begin("watchers") { self.run() }
+        try Thread.begin("watchers") { self.run(isSpare: false) }
     }
 
     /// Queues a notice. Never waits.
@@ -67,25 +75,81 @@ final class WatcherNotices: Sendable {
         wakeUp.notify()
     }
 
-    // MARK: - Thread
+    // MARK: - Threads
 
-    private func run() {
+    /// - Parameter isSpare: True if the thread ends when no call is slow any more.
+    private func run(isSpare: Bool) {
         var process: CallingProcess?
         while !state.withLock({ $0.isStopped }) {
             if let notice = next() {
                 process = tell(notice, through: process)
             } else {
                 var requests = [pollfd(fd: wakeUp.descriptor, events: Int16(POLLIN), revents: 0)]
-                if poll(&requests, milliseconds: process == nil ? -1 : Self.linger) == 0 { process = nil }
+                if poll(&requests, milliseconds: process == nil && !isSpare ? -1 : Self.linger) == 0 {
+                    process = nil
+                    if isSpare, endsSpare() { return }
+                }
                 wakeUp.clear()
             }
         }
+        // Another thread may have cleared the signal of the end.
+        wakeUp.notify()
     }
 
-    private func next() -> WatcherNotice? { state.withLock { $0.queue.next() } }
+    /// Returns true if another worker can take notices.
+    private func endsSpare() -> Bool {
+        state.withLock { state in
+            guard state.workers - 1 > state.slow else { return false }
+            state.workers -= 1
+            return true
+        }
+    }
+
+    /// Returns the next notice, whose folder is busy until it is done.
+    /// - Parameter done: The folder of the notice before it.
+    private func next(after done: NodeID? = nil) -> WatcherNotice? {
+        state.withLock { state in
+            if let done { state.busy.remove(done) }
+            let notice = state.queue.next(except: state.busy)
+            if let notice { state.busy.insert(notice.folder) }
+            return notice
+        }
+    }
+
+    /// Makes a call. While it is slow, another thread takes the notices of other folders.
+    private func make(_ call: MountCall, by process: CallingProcess) -> Int32? {
+        var isSlow = false
+        let code = process.make(call) {
+            isSlow = true
+            noteSlow()
+        }
+        if isSlow { state.withLock { $0.slow -= 1 } }
+        return code
+    }
+
+    private func noteSlow() {
+        let begins = state.withLock { state in
+            state.slow += 1
+            guard state.slow == state.workers, state.workers < Self.maxWorkers, !state.isStopped else {
+                return false
+            }
+            state.workers += 1
+            return true
+        }
+        // An idle thread may have missed a signal.
+        guard begins else { return wakeUp.notify() }
+        do throws(SystemError) {
+            try Thread.begin("watchers") { self.run(isSpare: true) }
+        } catch {
+            state.withLock { $0.workers -= 1 }
+            log.warning("folder watchers wait for one folder: error=\(error.sentence)")
+        }
+    }
 
     /// Delivers this notice and those queued behind it. Returns the process for the next call.
     private func tell(_ first: WatcherNotice, through earlier: CallingProcess?) -> CallingProcess? {
+        var folder: NodeID? = first.folder
+        defer { if let folder { state.withLock { _ = $0.busy.remove(folder) } } }
         // A covered or vanished mount has no watchers there.
         guard let path = mount.metPath() else { return earlier }
         let enter = MountCall.enter(
@@ -106,7 +170,9 @@ final class WatcherNotices: Sendable {
         guard entered == 0 else { return process }
         guard tell(first, by: process) else { return nil }
         for _ in 1..<Self.noticesAtOnce {
-            guard let notice = next() else { break }
+            let notice = next(after: folder)
+            folder = notice?.folder
+            guard let notice else { break }
             guard tell(notice, by: process) else { return nil }
         }
         return process.make(.leave) == nil ? nil : process
@@ -129,7 +195,7 @@ final class WatcherNotices: Sendable {
             folder.isEmpty ? name.bytes : folder + [UInt8(ascii: "/")] + name.bytes
         }
         calls.begin(notice, by: process.identifier)
-        defer { calls.end() }
+        defer { calls.end(by: process.identifier) }
         switch notice {
         case .appeared(let node):
             let call: MountCall = node.isFolder ? .makeFolder(path(node.name)) : .makeFile(path(node.name))
@@ -140,28 +206,28 @@ final class WatcherNotices: Sendable {
         case .vanished(let id, let name, let parent):
             let isFolder = parent == .root || id.isPasted
             let call: MountCall = isFolder ? .removeFolder(path(name)) : .removeFile(path(name))
-            guard process.make(call) != nil else { return false }
+            guard make(call, by: process) != nil else { return false }
             // Another node already has the name, so its appearance is the last event.
             guard let node = fileSystem.shown(name, in: parent), node.id != id else { return true }
             return tell(.appeared(node), by: process)
         case .changed(let node): return touch(node, at: path(node.name), by: process)
-        case .lookAgain: return process.make(.touch(folder, mode: 0o700)) != nil
+        case .lookAgain: return make(.touch(folder, mode: 0o700), by: process) != nil
         }
     }
 
     /// Creates an appeared entry. Returns EEXIST, and raises no event, if another process looks up the name each time.
     private func make(_ call: MountCall, of node: Node, by process: CallingProcess) -> Int32? {
-        var code = process.make(call)
+        var code = make(call, by: process)
         for _ in 1..<Self.tries where code == EEXIST {
             // The kernel caches the name since another process's lookup, and would not create it.
             server.send(.entry(node.name, in: node.folder))
-            code = process.make(call)
+            code = make(call, by: process)
         }
         return code
     }
 
     private func touch(_ node: Node, at path: [UInt8], by process: CallingProcess) -> Bool {
         guard case .now(.success(let attributes)) = fileSystem.attributes(node.id) else { return true }
-        return process.make(.touch(path, mode: UInt64(attributes.permissions))) != nil
+        return make(.touch(path, mode: UInt64(attributes.permissions)), by: process) != nil
     }
 }

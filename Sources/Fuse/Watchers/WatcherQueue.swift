@@ -25,12 +25,17 @@ struct WatcherQueue: Sendable {
         waiting.append(notice)
     }
 
-    mutating func next() -> WatcherNotice? {
-        guard head < waiting.count else { return crowded.popFirst().map { .lookAgain($0) } }
-        let notice = waiting[head]
+    /// Removes and returns the first notice of a folder that is not among `busy`.
+    mutating func next(except busy: Set<NodeID> = []) -> WatcherNotice? {
+        let isFree = { (notice: WatcherNotice?) in notice.map { !busy.contains($0.folder) } ?? false }
+        guard let place = waiting[head...].firstIndex(where: isFree) else {
+            let folder = crowded.first { !busy.contains($0) }
+            return folder.flatMap { crowded.remove($0) }.map { .lookAgain($0) }
+        }
+        let notice = waiting[place]
         // Releases the node now, not when the queue is empty.
-        waiting[head] = nil
-        head += 1
+        waiting[place] = nil
+        while head < waiting.count, waiting[head] == nil { head += 1 }
         if head == waiting.count || head >= 1024 {
             waiting.removeFirst(head)
             head = 0
