@@ -36,8 +36,8 @@ private:
 };
 using EntryPointer = std::shared_ptr<const Entry>;
 
-/// One thread on which entries are read. Never destroyed: that would wait for a mount that does not answer.
-inline QThreadPool &readers() {
+/// One thread of each plugin on which entries are read. Never destroyed: that would wait for a mount that does not answer.
+static inline QThreadPool &readers() {
     static const auto pool = [] {
         auto made = new QThreadPool;
         made->setMaxThreadCount(1);

@@ -1,8 +1,9 @@
-"""What Dolphin's plugins show of other people's names. Skipped without the headers of Qt."""
+"""Parts of Dolphin's plugins. Skipped without the headers of Qt."""
 
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -22,6 +23,11 @@ int main(int count, char **words) {
         document.setPlainText(label);
     std::puts(document.toPlainText().toUtf8().constData());
 }
+"""
+
+PLUGIN = """
+#include "Entry.h"
+extern "C" void *pool() { return &readers(); }
 """
 
 
@@ -46,6 +52,23 @@ class Labels(unittest.TestCase):
                                        env={**os.environ, "QT_QPA_PLATFORM": "offscreen", "HOME": folder,
                                             "XDG_RUNTIME_DIR": folder})
                 self.assertEqual(shown.stdout, f"Send a text to {name}:\n")
+
+
+@unittest.skipUnless(flags("Qt5Core"), "needs a C++ compiler and qtbase5-dev")
+class Threads(unittest.TestCase):
+    def test_a_menu_does_not_wait_for_the_marks_of_a_folder(self):
+        """The plugin for menus offers nothing while its thread reads, so no other plugin may use that thread."""
+        with tempfile.TemporaryDirectory() as folder:
+            with open(folder + "/plugin.cpp", "w", encoding="utf-8") as file:
+                file.write(PLUGIN)
+            plugins = [folder + "/a.so", folder + "/b.so"]
+            for plugin in plugins:
+                subprocess.run(["c++", "-std=c++17", "-fPIC", "-shared", "-I" + DOLPHIN, "-I" + DOLPHIN + "/../common",
+                                folder + "/plugin.cpp", "-o", plugin, *flags("Qt5Core")], check=True)
+            script = ("import ctypes, sys\nfor path in sys.argv[1:]:\n    pool = ctypes.CDLL(path).pool\n"
+                      "    pool.restype = ctypes.c_void_p\n    print(pool(), flush=True)\nimport os\nos._exit(0)")
+            pools = subprocess.run([sys.executable, "-c", script, *plugins], capture_output=True, text=True, check=True)
+            self.assertEqual(len(set(pools.stdout.split())), 2, pools.stdout)
 
 
 if __name__ == "__main__":
