@@ -15,7 +15,7 @@ STATES = {
     "cancelled": "Cancelled", "blocked": "Blocked by the relay", "failed": "Failed", "recovered": "Left unfinished",
 }
 # Commands are no remedy in a window.
-COMMAND = re.compile(r"chatfs [a-z]|--[a-z]")
+COMMAND = re.compile(r"(^|[\s'])(--[a-z]|chatfs [a-z])")
 SENTENCE = re.compile(r"(?<=[.!?])\s+")
 
 
@@ -31,9 +31,17 @@ def state(entry):
     return STATES.get(entry.state, entry.state)
 
 
-def reason(entry):
-    """The sentences of the error that are not about commands."""
-    return " ".join(words for words in SENTENCE.split(entry.error) if not COMMAND.search(words))
+def without_commands(text):
+    """Its sentences without a command, and the others up to a colon before the command. May be empty."""
+    kept = []
+    for sentence in SENTENCE.split(text):
+        command = COMMAND.search(sentence)
+        before = sentence[:command.start() + 1].rstrip(" '") if command else ""
+        if not command:
+            kept.append(sentence)
+        elif before.endswith(":"):
+            kept.append(before[:-1] + ".")
+    return " ".join(kept)
 
 
 def hosts(addresses):
@@ -62,7 +70,7 @@ def explanation(entry):
         text = ("The sender has put the file on relays that you have not approved. Whoever runs them sees your network "
                 "address when you receive it.\n\n" + "\n".join(hosts(relays(entry.error))))
         return text + ("\n\n" + OWN_NETWORK_WARNING if OWN_NETWORK in entry.error else "")
-    text = reason(entry) or state(entry) + "."
+    text = without_commands(entry.error) or state(entry) + "."
     if entry.state == "unsure":
         text += " It may have arrived: look into the chat before you send it again."
     if entry.state in ("expired", "cancelled", "failed") and entry.direction == "received":

@@ -38,6 +38,14 @@ class Explanations(unittest.TestCase):
                 self.assertTrue(words.explanation(Entry(state, "sent", error)).strip())
         self.assertTrue(words.explanation(Entry("draft", "sent", KILLED)).startswith("The program that wrote it was killed."))
 
+    def test_the_reason_before_a_command_stays(self):
+        refusal = "You want nothing sent to this contact before its security code is verified: 'chatfs contact verify'."
+        self.assertEqual(words.explanation(Entry("chat", error=refusal)),
+                         "You want nothing sent to this contact before its security code is verified.")
+        changed = "The keys have changed. Compare the code over another way: 'chatfs contact verify'."
+        self.assertEqual(words.explanation(Entry("chat", error=changed)),
+                         "The keys have changed. Compare the code over another way.")
+
     def test_the_button_has_the_remedy(self):
         self.assertEqual(words.remedy(Entry("draft", "sent", KILLED)), ("retry", "Send As It Is"))
         self.assertEqual(words.remedy(Entry("failed", "sent", "Refused.")), ("retry", "Send Again"))

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import socket
 import subprocess
 import sys
@@ -20,8 +19,6 @@ PATIENCE = 20
 PATIENCE_WITH_USER = 90
 # Files that stopped which are shown of a mount.
 MOST = 20
-# Commands are no remedy in a window.
-COMMAND = re.compile(r"(^|[\s'])(--[a-z]|chatfs [a-z])")
 MOVING = ("queued", "sending", "receiving")
 BY_KEYRING = "The keyring of the desktop opens them"
 
@@ -65,14 +62,7 @@ def totals(transfers):
 
 def plain(text):
     """Without hints about command lines, which do not help in a window, unless nothing else is said."""
-    kept = []
-    for sentence in re.split(r"(?<=[.!?]) ", text):
-        command = COMMAND.search(sentence)
-        if not command:
-            kept.append(sentence)
-        elif ": " in sentence[:command.start() + 1]:
-            kept.append(sentence[:command.start() + 1].rpartition(": ")[0] + ".")
-    return " ".join(kept) or text
+    return words.without_commands(text) or text
 
 
 def short(path):
