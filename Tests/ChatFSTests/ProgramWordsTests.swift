@@ -104,6 +104,9 @@ struct ProgramWordsTests {
                 ("queued", nil),
             ]))
         #expect(!busy.synced && busy.pending == 2 && busy.failed == 3 && busy.lastError == "first")
+        // A held draft does not move until its user decides.
+        let held = ProgramStatus(try Self.status([("draft", nil), ("draft", "It may be incomplete.")]))
+        #expect(!held.synced && held.pending == 1 && held.failed == 1)
         // Waiting for approval or for a relay is not a transfer.
         let waiting = ProgramStatus(try Self.status([("remote", "Approve its relays.")]))
         #expect(waiting.synced && waiting.pending == 0 && waiting.lastError == "Approve its relays.")

@@ -41,7 +41,9 @@ extension ProgramItem {
 
 extension ProgramStatus {
     init(_ status: MountStatus) {
-        let counts = status.transfers.compactMap { EntryState(rawValue: $0.state)?.count }
+        let counts = status.transfers.compactMap { transfer in
+            EntryState(rawValue: transfer.state)?.count(hasProblem: transfer.error != nil)
+        }
         let failed = counts.count { $0 == .failed }
         let pending = counts.count { $0 == .pending }
         self.init(
@@ -55,10 +57,12 @@ extension ProgramStatus {
 extension EntryState {
     fileprivate enum Count { case pending, failed }
 
-    /// The count of `ProgramStatus` that has the entry; nil for neither.
-    fileprivate var count: Count? {
+    /// Returns the count of `ProgramStatus` that has the entry; nil for neither.
+    fileprivate func count(hasProblem: Bool) -> Count? {
         switch self {
-        case .receiving, .draft, .queued, .sending: .pending
+        // A draft with a problem is not sent automatically.
+        case .draft: hasProblem ? .failed : .pending
+        case .receiving, .queued, .sending: .pending
         case .failed, .unsure, .recovered: .failed
         // A remote entry waits for its user, such as for approval.
         case .remote, .stored, .hydrated, .sent, .delivered, .expired, .cancelled, .blocked: nil
