@@ -7,6 +7,7 @@ import sys
 import tempfile
 import threading
 import unittest
+import unittest.mock
 
 FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "window")
 sys.path.insert(0, FOLDER)
@@ -113,6 +114,28 @@ class Commands(unittest.TestCase):
     def test_the_keyring_is_asked_by_a_button(self):
         keys = 'echo \'{"encrypted":true,"path":"/d","ways":[{"kind":"keyring"},{"kind":"recovery-code"}]}\''
         self.assertEqual(self.collected("true", keys), [("Your chats are locked", "Unlock Keyring")])
+
+    def test_requests_are_answered_in_their_profile(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with open(folder + "/chatfs", "w") as file:
+                file.write("""#!/bin/sh
+case "$1 $4" in
+"status "*) echo '[{"profile":"a","mountpoint":"/m/a"},{"profile":"b","mountpoint":"/m/b"}]' ;;
+"requests /m/b") echo '{"number":3,"name":"Eve","text":""}' ;;
+esac
+""")
+            os.chmod(folder + "/chatfs", 0o700)
+            row = panel.collect(folder + "/chatfs")[0][0]
+        self.assertEqual([action.command for action in row.actions],
+                         [("accept", "3", "--mount", "/m/b"), ("reject", "3", "--mount", "/m/b")])
+
+    def test_waiting_for_a_person_is_no_error_of_a_program(self):
+        with tempfile.TemporaryDirectory() as folder, unittest.mock.patch.object(panel, "PATIENCE", 0.2):
+            with open(folder + "/chatfs", "w") as file:
+                file.write("#!/bin/sh\nexec sleep 60\n")
+            os.chmod(folder + "/chatfs", 0o700)
+            self.assertEqual(panel.run(folder + "/chatfs", ["accept", "3"]), (1, "", panel.WAITS))
+            self.assertEqual(panel.run(folder + "/chatfs", ["mount"])[2], "It takes longer than expected.")
 
     def test_other_failures_are_no_lock(self):
         mount = [("Nothing is mounted", "Mount")]

@@ -21,6 +21,7 @@ PATIENCE_WITH_USER = 90
 MOST = 20
 MOVING = ("queued", "sending", "receiving")
 BY_KEYRING = "The keyring of the desktop opens them"
+WAITS = "The other side has not answered yet. You need not wait: the contact appears when it does."
 
 
 class Action(NamedTuple):
@@ -118,13 +119,13 @@ def transfer_actions(transfer, path):
 
 
 def request_row(request):
-    """Of one line of 'chatfs requests --json'."""
-    number = str(request["number"])
+    """Of one line of 'chatfs requests --json', with its mount: each profile has numbers of its own."""
+    answer = (str(request["number"]), *(("--mount", request["mountpoint"]) if "mountpoint" in request else ()))
     group = words.one_line(request.get("group") or "")
     what = f"invites you into the group {group}" if group else "wants to be your contact"
     detail = request.get("problem") or words.one_line(request.get("text") or "")
     return Row(f"{words.one_line(request['name']) or 'A person'} {what}", detail,
-               (Action("Accept", ("accept", number)), Action("Reject", ("reject", number))))
+               (Action("Accept", ("accept", *answer)), Action("Reject", ("reject", *answer))))
 
 
 def rows(statuses, requests, lock_words):
@@ -145,7 +146,10 @@ def run(program, arguments, given="", patience=PATIENCE):
     """The exit code of a command, what it printed and its last complaint."""
     try:
         done = subprocess.run([program, *arguments], input=given, capture_output=True, text=True, timeout=patience)
-    except (OSError, subprocess.TimeoutExpired) as error:
+    except subprocess.TimeoutExpired:
+        # 'accept' waits for the other person, who may be away for days.
+        return 1, "", WAITS if arguments[0] == "accept" else "It takes longer than expected."
+    except OSError as error:
         return 1, "", str(error)
     complaint = done.stderr.strip().splitlines()[-1:] or [""]
     return done.returncode, done.stdout, plain(complaint[0].removeprefix("chatfs: "))
@@ -210,6 +214,7 @@ def collect(program):
     for status in statuses:
         if "problem" not in status:
             _, output, _ = run(program, ["requests", "--json", "--mount", status["mountpoint"]])
-            requests += [json.loads(line) for line in output.splitlines() if line.startswith("{")]
+            requests += [json.loads(line) | {"mountpoint": status["mountpoint"]}
+                         for line in output.splitlines() if line.startswith("{")]
     sockets = [status["programSocket"] for status in statuses if status.get("programSocket")]
     return rows(statuses, requests, lock_words), sockets
