@@ -52,6 +52,17 @@ import Testing
         await fixture.end()
     }
 
+    @Test func aReceivedFileExpiresNoMore() async throws {
+        let fixture = try await Fixture.make()
+        let source = NotificationSource(
+            core: fixture.core, contents: fixture.contents, lister: fixture.fileSystem.lister)
+        var item = fixture.core.received("a.bin", in: Fixture.bob, size: 10)
+        item.file?.status = .rcvComplete
+        let events = await source.events(of: .itemChanged(item, .completed))
+        #expect(events.contains(.received(.item(item.id))))
+        await fixture.end()
+    }
+
     private static func arrived(_ event: NotificationEvent) -> NotifiedFile? {
         if case .arrived(let file, _) = event { file } else { nil }
     }

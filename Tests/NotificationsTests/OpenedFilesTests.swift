@@ -120,5 +120,8 @@ struct OpenedFilesTests {
         world.add(.opened(Self.entry(6)))
         world.pass(.seconds(60))
         #expect(world.shown().isEmpty)
+        world.add(.received(Self.entry(5)))
+        world.pass(.seconds(5))
+        #expect(world.take().contains(.close(token: 1)))
     }
 }

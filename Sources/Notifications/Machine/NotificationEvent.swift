@@ -96,6 +96,8 @@ public enum NotificationEvent: Hashable, Sendable {
     case listed(ChatReference)
     /// The entry's problem is solved; a new one is notified again.
     case recovered(NotifiedEntry)
+    /// The file is here and expires no more.
+    case received(NotifiedEntry)
     /// The entry is gone.
     case gone(NotifiedEntry)
     /// Number of unopened files in the user's other mounts.

@@ -100,6 +100,7 @@ public struct NotificationMachine: Sendable {
             for subject in ["approval", "failure", "hold"] where told.forget(Self.word(subject, entry)) {
                 isRecorded = false
             }
+        case .received(let entry): settle(entry, [.expiry])
         case .gone(let entry): settle(entry, NotificationSubject.allCases)
         case .seen(let chat): markSeen(chat)
         case .readTexts(let chat):

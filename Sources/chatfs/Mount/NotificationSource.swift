@@ -87,6 +87,8 @@ struct NotificationSource: Sendable {
         case .rcvAborted(let problem), .rcvError(let problem), .rcvWarning(let problem):
             guard problem.kind == .notApproved else { return [] }
             return file(item).map { [approval($0, problem)] } ?? []
+        case .rcvComplete where item.file?.isHere == true:
+            return [.recovered(.item(item.id)), .received(.item(item.id))]
         case .sndComplete, .sndCancelled, .rcvAccepted, .rcvComplete, .rcvCancelled:
             return [.recovered(.item(item.id))]
         case nil, .sndStored, .sndTransfer, .sndWarning, .rcvInvitation, .rcvTransfer: return []
