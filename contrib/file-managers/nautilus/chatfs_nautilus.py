@@ -5,6 +5,7 @@ attributes are read by GIO's threads; what was read last stands with each file a
 main loop waits for nothing.
 """
 
+import html
 import os
 import re
 import sys
@@ -31,6 +32,8 @@ STATE, SENDER = KEPT + "column-state", KEPT + "column-sender"
 SHOWN = 4000
 # The answer of a button that the action offers.
 OFFERED = 1
+# The minor version of GTK from which Nautilus (45) reads the values of properties as markup.
+MARKUP = 12
 
 
 class ChatFS(GObject.GObject, Nautilus.InfoProvider, Nautilus.MenuProvider, Nautilus.ColumnProvider,
@@ -160,7 +163,9 @@ def fill(rows, text):
             value.append(line[1:])
             continue
         if label:
-            rows.append(Nautilus.PropertiesItem(name=label, value="\n".join(value)))
+            text = "\n".join(value)
+            rows.append(Nautilus.PropertiesItem(
+                name=label, value=html.escape(text, quote=False) if Gtk.get_minor_version() >= MARKUP else text))
         label, _, first = line.partition("\t")
         value = [first]
 

@@ -31,7 +31,7 @@ def extension():
     gio.ListStore.new.side_effect = lambda kind: Rows()
     repository = types.ModuleType("gi.repository")
     for name, value in {"Gdk": mock.Mock(), "Gio": gio, "GLib": mock.Mock(Error=OSError), "GObject": mock.Mock(GObject=base),
-                        "Gtk": mock.Mock(), "Nautilus": nautilus}.items():
+                        "Gtk": mock.Mock(**{"get_minor_version.return_value": 8}), "Nautilus": nautilus}.items():
         setattr(repository, name, value)
     gi = types.ModuleType("gi")
     gi.require_version = lambda *_: None
@@ -110,6 +110,13 @@ class Information(unittest.TestCase):
         self.assertEqual(start.call_args.args[:2], ("describe", ["/mount/Bob/a"]))
         self.assertEqual(models[0]["title"], "Chat")
         self.assertEqual(self.provider.get_models([file, file]), [])
+
+    def test_names_of_others_are_no_markup_of_properties(self):
+        for version, value in ((8, "Tom & <b>"), (12, "Tom &amp; &lt;b&gt;")):
+            rows = Rows()
+            self.module.Gtk.get_minor_version.return_value = version
+            self.module.fill(rows, "Sent by\tTom & <b>")
+            self.assertEqual([item.row for item in rows], [("Sent by", value)])
 
     def test_messages_and_buttons_are_separated(self):
         told = []
