@@ -63,6 +63,18 @@ import Testing
         await fixture.end()
     }
 
+    @Test func removedChatsHaveNoUnreadMessages() async throws {
+        let fixture = try await Fixture.make()
+        let source = NotificationSource(
+            core: fixture.core, contents: fixture.contents, lister: fixture.fileSystem.lister)
+        #expect(await source.events(of: .chatRemoved(Fixture.bob)).contains(.seen(Fixture.bob)))
+        let told = try #require(
+            NotificationRecord(
+                "chatfs notifications 1\nbeginning 0\nhistory 0\ntexts @9 3\ntexts \(Fixture.bob) 1\n"))
+        #expect(await source.removedChats(since: told) == [.seen(.direct(9))])
+        await fixture.end()
+    }
+
     private static func arrived(_ event: NotificationEvent) -> NotifiedFile? {
         if case .arrived(let file, _) = event { file } else { nil }
     }

@@ -133,6 +133,7 @@ final class MountNotifications: Sendable {
                 try NotificationRecordFile.write(begun, in: own)
             }
             source.texts.follow(from: told.logEnds)
+            missed += await source.removedChats(since: told)
             missed += await source.missedTexts()
             missed += await source.connections()
             missed += await source.requests()

@@ -42,6 +42,7 @@ struct NotificationSource: Sendable {
     func events(of event: ChatEvent) async -> [NotificationEvent] {
         switch event {
         case .chatUpdated(let chat): return [keys(of: chat)] + connection(chat)
+        case .chatRemoved(let chat): return [.seen(chat), .keysKnown(chat)]
         case .textArrived(let item): return [text(item)]
         case .requestsChanged: return await requests()
         // A phone tells new texts itself, and its logs grow by old ones too.
@@ -206,6 +207,13 @@ struct NotificationSource: Sendable {
             events += await arrival(item)
         }
         return events
+    }
+
+    /// Returns the chats with unread arrivals that were removed while unmounted: nothing else could lower their counts.
+    func removedChats(since told: NotificationRecord) async -> [NotificationEvent] {
+        // An unresponsive core may still have them.
+        guard let chats = try? await core.chats() else { return [] }
+        return Set(told.unread.byChat.keys).subtracting(chats.map(\.reference)).map { .seen($0) }
     }
 
     /// Returns contacts whose keys changed while unmounted.
