@@ -138,21 +138,32 @@ struct KindTests {
     @Test("a contact is notified once across mounts")
     func contacts() {
         var fixture = Fixture(told: Self.known())
-        for _ in 0..<3 { fixture.add(.connected(.direct(4), named: "Bob")) }
+        for _ in 0..<3 { fixture.add(.connected(.direct(4), named: "Bob", at: Fixture.beginning)) }
         fixture.pass(.seconds(2))
         #expect(fixture.shown().map(\.text.summary) == ["Bob is connected"])
         #expect(
             fixture.machine.hear(.acted(token: 1, 0), at: fixture.now).first
                 == .perform(.showFolder(.direct(4))))
         var next = Fixture(told: fixture.machine.told)
-        next.add(.connected(.direct(4), named: "Bob"))
+        next.add(.connected(.direct(4), named: "Bob", at: Fixture.beginning))
         next.pass(.seconds(2))
         #expect(next.shown().isEmpty)
         // The record of a version without contacts does not make them all new.
         var old = Fixture()
-        old.add(.connected(.direct(4), named: "Bob"))
+        old.add(.connected(.direct(4), named: "Bob", at: Fixture.beginning))
         old.pass(.seconds(2))
         #expect(old.shown().isEmpty)
+    }
+
+    @Test("contacts from before the first mount are not new")
+    func oldContacts() {
+        var fixture = Fixture(told: Self.known())
+        for chat in 1...40 {
+            let time = Fixture.beginning.advanced(by: .seconds(-3600 * chat))
+            fixture.add(.connected(.direct(Int64(chat)), named: "Old \(chat)", at: time))
+        }
+        fixture.pass(.seconds(5))
+        #expect(fixture.shown().isEmpty && fixture.machine.told.contacts?.count == 40)
     }
 
     @Test("a killed mount is reported once")
@@ -180,7 +191,7 @@ struct KindTests {
         let events: [(NotificationSubject, NotificationEvent)] = [
             (.arrival, .arrived(file, time: Fixture.beginning)),
             (.text, .wrote(Self.text("a", "Words"), end: 5)),
-            (.connection, .connected(.direct(9), named: "Eve")),
+            (.connection, .connected(.direct(9), named: "Eve", at: Fixture.beginning)),
             (.request, .asked(Self.request(1, by: "Eve"))),
             (.invitation, .asked(Self.request(2, by: "Bob", group: "Club"))), (.stop, .stopped),
             (.approval, .awaitsApproval(Fixture.file(2), relays: ["xftp://a@b"])),

@@ -64,8 +64,8 @@ public enum NotificationEvent: Hashable, Sendable {
     case arrived(NotifiedFile, time: Timestamp)
     /// A text arrived without a file. `end`: offset in bytes of the end of its line in the chat's log.
     case wrote(NotifiedFile, end: UInt64)
-    /// A new contact is connected.
-    case connected(ChatReference, named: String)
+    /// A contact is connected; `at` is the time of its last message, or of the connection.
+    case connected(ChatReference, named: String, at: Timestamp)
     /// A contact request, or an invitation to a group (`NotifiedFile.name`).
     case asked(NotifiedFile)
     /// The numbers of all pending requests; all others were answered.

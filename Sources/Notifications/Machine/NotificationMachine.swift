@@ -64,7 +64,7 @@ public struct NotificationMachine: Sendable {
         switch event {
         case .arrived(let file, let time): addArrival(file, time, at: now)
         case .wrote(let file, let end): addText(file, end, at: now)
-        case .connected(let chat, let name): addContact(chat, name, at: now)
+        case .connected(let chat, let name, let time): addContact(chat, name, time, at: now)
         case .asked(let request): addRequest(request, at: now)
         case .waitingRequests(let numbers):
             waiting.removeRequests(except: numbers)
@@ -133,9 +133,13 @@ public struct NotificationMachine: Sendable {
     }
 
     /// Notifies of each contact once, across mounts.
-    private mutating func addContact(_ chat: ChatReference, _ name: String, at now: Instant) {
+    private mutating func addContact(
+        _ chat: ChatReference, _ name: String, _ time: Timestamp, at now: Instant
+    ) {
         guard told.noteContact(chat) else { return }
         isRecorded = false
+        // A core may read its older contacts during the first mount.
+        guard told.mayBeNews(at: time) else { return }
         let contact = NotifiedFile(.contact(chat), in: chat, named: name, name: "")
         wait(.init(chat: chat, subject: .connection), at: now) { $0.add(contact) }
     }

@@ -34,8 +34,11 @@ public struct NotificationRecord: Hashable, Sendable {
 
     /// Returns true if an arrived item may be new.
     public func isNews(_ item: ItemID, in chat: ChatReference, at time: Timestamp) -> Bool {
-        item > (arrivals[chat] ?? history) && time >= beginning.advanced(by: .zero - Self.tolerance)
+        item > (arrivals[chat] ?? history) && mayBeNews(at: time)
     }
+
+    /// Returns false for a time before the first mount.
+    func mayBeNews(at time: Timestamp) -> Bool { time >= beginning.advanced(by: .zero - Self.tolerance) }
 
     mutating func noteArrival(_ item: ItemID, in chat: ChatReference) {
         arrivals[chat] = max(arrivals[chat] ?? item, item)

@@ -26,7 +26,10 @@ extension NotificationSource {
         guard case .direct = chat.reference, chat.sendingRefused == nil else { return [] }
         let name = name(of: chat.reference)
         // The folder may not exist yet.
-        return [.connected(chat.reference, named: name.isEmpty ? chat.displayName : name)]
+        return [
+            .connected(
+                chat.reference, named: name.isEmpty ? chat.displayName : name, at: chat.updatedAt)
+        ]
     }
 
     /// Returns all pending requests, and which numbers are still pending.
