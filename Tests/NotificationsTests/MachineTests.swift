@@ -73,6 +73,26 @@ struct MachineTests {
         #expect(shown.first?.text.summary == "600 new files in 300 chats", "\(shown)")
     }
 
+    @Test("problems of many chats share one notification")
+    func problemsTogether() {
+        var fixture = Fixture()
+        for chat in 1...20 {
+            let file = Fixture.file(Int64(chat), in: .direct(Int64(chat)))
+            fixture.add(.expires(file, at: Fixture.beginning))
+            fixture.add(.sendingFailed(file, why: "The disk is full.", mayRetry: true))
+            fixture.add(.awaitsApproval(file, relays: ["xftp://a@b"]))
+        }
+        fixture.pass(.zero)
+        let shown = fixture.shown()
+        let texts = shown.map(\.text)
+        #expect(texts.count == 3 && texts.allSatisfy { $0.summary == "ChatFS" && !$0.isClickable })
+        #expect(Set(texts.flatMap(\.buttons)) == ["Keep", "Try Again", "Approve Relay"])
+        #expect(texts.contains { $0.body.hasPrefix("20 files expire on the relay soon, the first at") })
+        let keeping = shown.first { $0.text.buttons == ["Keep"] }?.token ?? 0
+        let effects = fixture.machine.hear(.acted(token: keeping), at: fixture.now)
+        #expect(effects.first == .perform(.keep((1...20).map { .item(ItemID($0)) })), "\(effects)")
+    }
+
     @Test("dismissed arrivals are not counted again")
     func dismissed() {
         var fixture = Fixture()

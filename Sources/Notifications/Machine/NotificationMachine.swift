@@ -383,9 +383,13 @@ public struct NotificationMachine: Sendable {
         }
     }
 
-    /// Merges arrivals of many chats into one group, and likewise many requests.
+    /// Subjects whose groups of many chats, or many requests, become one.
+    private static let shared: [NotificationSubject] = [
+        .arrival, .text, .request, .invitation, .approval, .failure, .expiry,
+    ]
+
     private func together(_ due: [Group]) -> [Group] {
-        [NotificationSubject.arrival, .text, .request, .invitation].reduce(due) { due, subject in
+        Self.shared.reduce(due) { due, subject in
             let found = due.filter { $0.key.subject == subject }
             guard found.count > Self.maxAtOnce else { return due }
             var all = Group(Group.Key(chat: nil, subject: subject), since: beginning)

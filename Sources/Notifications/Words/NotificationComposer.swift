@@ -173,7 +173,7 @@ struct NotificationComposer: Sendable {
 
     private func title(_ group: NotificationGroup) -> String {
         let name = group.files.last.map { line($0.chatName, limit: Self.maxName) } ?? ""
-        return preview == .hidden || name.isEmpty ? Self.application : name
+        return preview == .hidden || group.key.chat == nil || name.isEmpty ? Self.application : name
     }
 
     /// Returns the subject of a sentence.
