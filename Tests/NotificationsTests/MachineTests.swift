@@ -93,6 +93,27 @@ struct MachineTests {
         #expect(effects.first == .perform(.keep((1...20).map { .item(ItemID($0)) })), "\(effects)")
     }
 
+    @Test("a button acts on all files that its text counts")
+    func manyFiles() {
+        var fixture = Fixture()
+        for id in 1...200 {
+            fixture.add(.expires(Fixture.file(Int64(id)), at: Fixture.beginning))
+            let draft = NotifiedFile(.draft(Int64(id)), in: .direct(1), named: "Bob", name: "\(id).txt")
+            fixture.add(.held(draft, why: ""))
+        }
+        fixture.pass(.seconds(5))
+        let shown = fixture.shown()
+        #expect(shown.contains { $0.text.body.hasPrefix("200 files expire") })
+        for (token, text) in shown {
+            let action = fixture.machine.hear(.acted(token: token), at: fixture.now).first
+            switch action {
+            case .perform(.keep(let entries)), .perform(.send(let entries)):
+                #expect(entries.count == 200 && Set(entries).count == 200)
+            default: Issue.record("\(text) does \(String(describing: action))")
+            }
+        }
+    }
+
     @Test("dismissed arrivals are not counted again")
     func dismissed() {
         var fixture = Fixture()

@@ -21,9 +21,9 @@ extension NotificationGroup {
             if namesRelays, sharesRelays, 1...Self.maxRelays ~= relays.count {
                 actions.buttons = [.approve(relays)]
             }
-        case .failure: if mayRetry { actions.buttons = [.retry(files.map(\.entry))] }
-        case .expiry: actions.buttons = [.keep(files.map(\.entry))]
-        case .hold: actions.buttons = [.send(files.map(\.entry)), .discard(files.map(\.entry))]
+        case .failure: if mayRetry { actions.buttons = [.retry(entries)] }
+        case .expiry: actions.buttons = [.keep(entries)]
+        case .hold: actions.buttons = [.send(entries), .discard(entries)]
         case .request, .invitation:
             actions.click = nil
             if count == 1, case .request(let number)? = files.last?.entry {

@@ -16,7 +16,7 @@ struct NotificationGroup: Hashable, Sendable {
         var request: Int64?
     }
 
-    /// An arrival that counts as unread until seen.
+    /// The entry of a file or a text. An arrival counts as unread until seen.
     struct Item: Hashable, Sendable {
         var entry: NotifiedEntry
         var chat: ChatReference
@@ -25,9 +25,9 @@ struct NotificationGroup: Hashable, Sendable {
     let key: Key
     /// Time of the first event.
     let since: Instant
-    /// The latest files, as many as buttons act on and texts name.
+    /// The latest files, of which texts name some.
     private(set) var files: [NotifiedFile] = []
-    /// All items and texts up to the limit.
+    /// All files and texts up to the limit.
     private(set) var items: [Item] = []
     /// Notified offset of each chat's log in bytes.
     private(set) var logEnds: [ChatReference: UInt64] = [:]
@@ -60,8 +60,8 @@ struct NotificationGroup: Hashable, Sendable {
         count += 1
         append(file)
         switch file.entry {
-        case .item, .text: append(file.chat.map { [Item(entry: file.entry, chat: $0)] } ?? [])
-        case .draft, .request, .contact: break
+        case .item, .text, .draft: append(file.chat.map { [Item(entry: file.entry, chat: $0)] } ?? [])
+        case .request, .contact: break
         }
     }
 
@@ -75,7 +75,8 @@ struct NotificationGroup: Hashable, Sendable {
         for file in other.files {
             if known.contains(file.entry) { count -= 1 } else { append(file) }
         }
-        append(other.items)
+        let present = Set(items)
+        append(other.items.filter { !present.contains($0) })
     }
 
     private mutating func combine(
@@ -123,6 +124,9 @@ struct NotificationGroup: Hashable, Sendable {
         rest.count -= items.count - rest.items.count
         return rest.files.isEmpty ? nil : rest
     }
+
+    /// The entries that buttons act on.
+    var entries: [NotifiedEntry] { items.map(\.entry) }
 
     /// False if the group became empty.
     var tellsSomething: Bool { count > 0 || key.refusal != nil }
