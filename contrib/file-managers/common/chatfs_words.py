@@ -44,10 +44,20 @@ def without_commands(text):
     return " ".join(kept)
 
 
+def host(address):
+    return address.partition("@")[2] or address
+
+
 def hosts(addresses):
     """The names of relays, up to a limit."""
-    found = list(dict.fromkeys(address.partition("@")[2] or address for address in addresses))
+    found = list(dict.fromkeys(host(address) for address in addresses))
     return found[:MOST_RELAYS] + ["…"] * (len(found) > MOST_RELAYS)
+
+
+def named(addresses):
+    """The relays that a question names, and so may approve."""
+    shown = hosts(addresses)[:MOST_RELAYS]
+    return [address for address in dict.fromkeys(addresses) if host(address) in shown]
 
 
 def remedy(entry):

@@ -141,8 +141,40 @@ class Chats(unittest.TestCase):
                                     (self.module.keep_all, "keep-all", "keep")):
             asked = self.heard(task, first, done)
             self.assertEqual([(line["method"], line["chat"]) for line in asked], [(method, "@7")])
-        asked = self.heard(self.module.approve_all, "approve-all", b'{"id":1,"result":{"items":[]}}\n')
+        asked = self.heard(lambda action, point, path: self.module.approve_all(action, point, [path]), "approve-all",
+                           b'{"id":1,"result":{"items":[]}}\n')
         self.assertEqual([line["chat"] for line in asked], ["@7"])
+
+    def test_only_named_relays_are_approved(self):
+        def items(*hosts):
+            error = "Its relays see your address: chatfs approve " + " ".join(f"xftp://k@{host}" for host in hosts)
+            return json.dumps({"id": 1, "result": {"items": [{"error": error}]}}).encode() + b"\n"
+
+        asked = {}
+
+        def ask(action, *lines):
+            mount = Strange(GREETING, *lines)
+            asked["again"] = Strange(GREETING, b'{"id":1,"result":{"done":true}}\n')
+            points = [mount, asked["again"]]
+            made = self.module.Mount
+            try:
+                with (unittest.mock.patch.object(os, "getxattr", lambda path, name: b"@7"),
+                      unittest.mock.patch.object(self.module, "Mount", lambda point: made(points.pop(0).point))):
+                    return self.module.approve_all(action, mount.point, [mount.point + "/Bob"])
+            finally:
+                mount.end()
+                asked["again"].end()
+
+        many = [f"{number}.example" for number in range(20)]
+        text, button = ask("approve-all", items(*many))
+        self.assertTrue("7.example" in text and "8.example" not in text, text)
+        # Another file arrived meanwhile.
+        text, other = ask(button[0], items("evil.example", *many))
+        self.assertIn("evil.example", text)
+        self.assertEqual(asked["again"].heard, [])
+        self.assertIn("choose this again", ask(button[0], items(*many)))
+        self.assertEqual(asked["again"].heard[0]["relays"], [f"xftp://k@{host}" for host in many[:8]])
+        self.assertNotEqual(button, other)
 
     def test_only_the_own_chat_is_unmuted(self):
         chats = b'{"id":1,"result":{"chats":[{"chat":"@4","folder":"Bob","muted":true},{"chat":"@7","folder":"@4"}]}}\n'

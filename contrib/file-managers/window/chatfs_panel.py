@@ -112,7 +112,7 @@ def transfer_actions(transfer, path):
         return ()
     entry = entry_of(transfer)
     if entry.has("relays") and entry.state == "remote":
-        return (Action("Approve Relays", socket=path, request=("approve", {"relays": words.relays(entry.error)})),)
+        return (Action("Approve Relays", socket=path, request=("approve", {"relays": words.named(words.relays(entry.error))})),)
     if transfer["state"] in ("failed", "unsure", "draft", "recovered"):
         return (Action("Send Again", socket=path, request=("retry", {"path": transfer["path"]})),)
     return ()
