@@ -35,7 +35,7 @@ ACTIONS = (
            "The sender has chosen the relays on which a file lies, and whoever runs them sees your network address "
            "when you receive it. Approve the relays of what is selected?"),
     Action("cancel", "Cancel Transfer", "process-stop", ("receiving", "sending")),
-    Action("retry", "Send Again…", "view-refresh", ("failed", "unsure", "draft"), "resend",
+    Action("retry", "Send Again…", "view-refresh", ("failed", "unsure", "draft", "recovered"), "resend",
            "Look into the chat first: what is there already may arrive twice. Send what is selected again?"),
     Action("copy-link", "Copy Link", "edit-copy", (), "link"),
     Action("send-text", "Send a Text…", "mail-message-new", ("chat",)),

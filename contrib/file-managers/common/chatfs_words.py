@@ -66,7 +66,7 @@ def remedy(entry):
     if "approve" in allowed:
         return "approve", "Approve Relays"
     if "retry" in allowed:
-        return "retry", "Send As It Is" if entry.state == "draft" else "Send Again"
+        return "retry", "Send As It Is" if entry.state in ("draft", "recovered") else "Send Again"
     if entry.error and entry.state in ("remote", "receiving"):
         return "hydrate", "Try Again"
     return None

@@ -132,6 +132,7 @@ class Offers(unittest.TestCase):
         self.assertEqual(names(Entry("draft", "sent")), [])
         self.assertEqual(names(Entry("draft", "sent", "It stays local.")), ["explain"])
         self.assertEqual(names(Entry("draft", "sent", KILLED)), ["explain", "retry"])
+        self.assertEqual(names(Entry("recovered", "sent", KILLED)), ["explain", "retry"])
         self.assertEqual(names(Entry("failed", "received", "Damaged.")), ["explain"])
 
     def test_a_link_is_copied_wherever_there_is_one(self):

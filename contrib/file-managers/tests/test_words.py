@@ -47,7 +47,8 @@ class Explanations(unittest.TestCase):
                          "The keys have changed. Compare the code over another way.")
 
     def test_the_button_has_the_remedy(self):
-        self.assertEqual(words.remedy(Entry("draft", "sent", KILLED)), ("retry", "Send As It Is"))
+        for state in ("draft", "recovered"):
+            self.assertEqual(words.remedy(Entry(state, "sent", KILLED)), ("retry", "Send As It Is"))
         self.assertEqual(words.remedy(Entry("failed", "sent", "Refused.")), ("retry", "Send Again"))
         self.assertEqual(words.remedy(Entry("remote", "received", "The relay is silent.")), ("hydrate", "Try Again"))
         for state in ("expired", "cancelled", "blocked", "stored"):
