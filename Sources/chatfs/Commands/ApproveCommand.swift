@@ -19,7 +19,8 @@ enum ApproveCommand {
     private static let revoke = Option.flag("revoke", "Revoke the approval of RELAY.")
     private static let policy = Option(
         "policy", named: "POLICY", .choice(RelayApprovalPolicy.self),
-        "For relays not approved: ask (not received, the default), always, never.")
+        "For relays not approved: ask (not received, the default) or always. With --core, never also refuses "
+            + "approved relays; otherwise it equals ask.")
 
     static let command = Command(
         "approve", "Approve servers that others chose and you did not configure.",
