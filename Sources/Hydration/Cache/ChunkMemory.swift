@@ -14,6 +14,8 @@ final class ChunkMemory: Sendable {
         var held: UInt64 = 0
         var uses: UInt64 = 0
 
+        var leastRecentlyUsed: Key? { chunks.min { $0.value.lastUse < $1.value.lastUse }?.key }
+
         mutating func take(_ key: Key) -> (any FetchedChunk)? {
             guard let chunk = chunks.removeValue(forKey: key)?.chunk else { return nil }
             held -= UInt64(chunk.bytes.count)
@@ -26,41 +28,32 @@ final class ChunkMemory: Sendable {
 
     init(limit: UInt64) { self.limit = limit }
 
-    /// Keeps a chunk and returns the chunks evicted for it. A chunk larger than the limit is kept alone.
-    func keep(_ key: Key, _ chunk: any FetchedChunk) -> [Key] {
+    /// Keeps a chunk and returns the chunks evicted for it.
+    /// - Parameter evictable: The chunks that may be evicted, in order; the new chunk is not kept if they do not free
+    ///   enough. nil: all, least recently used first; a chunk larger than the limit is then kept alone.
+    @discardableResult
+    func keep(_ key: Key, _ chunk: any FetchedChunk, evicting evictable: [Key]? = nil) -> [Key] {
+        let size = UInt64(chunk.bytes.count)
         // Chunks free their memory outside the lock.
         let (gone, released) = state.withLock { state -> ([Key], [(any FetchedChunk)?]) in
             var gone: [Key] = []
             var released = [state.take(key)]
-            while state.held + UInt64(chunk.bytes.count) > limit,
-                let oldest = state.chunks.min(by: { $0.value.lastUse < $1.value.lastUse })?.key
+            var listed = evictable?[...]
+            while state.held + size > limit,
+                let other = evictable == nil ? state.leastRecentlyUsed : listed?.popFirst()
             {
-                released.append(state.take(oldest))
-                gone.append(oldest)
+                guard let evicted = state.take(other) else { continue }
+                released.append(evicted)
+                gone.append(other)
             }
+            guard evictable == nil || state.held + size <= limit else { return (gone, released) }
             state.uses += 1
             state.chunks[key] = (chunk, state.uses)
-            state.held += UInt64(chunk.bytes.count)
+            state.held += size
             return (gone, released)
         }
         withExtendedLifetime(released) {}
         return gone
-    }
-
-    /// Keeps a chunk if there is space once enough of `evictable` are evicted, in their order.
-    func keep(_ key: Key, _ chunk: any FetchedChunk, evicting evictable: [Key]) {
-        let released = state.withLock { state in
-            var released = [state.take(key)]
-            for other in evictable where state.held + UInt64(chunk.bytes.count) > limit {
-                released.append(state.take(other))
-            }
-            guard state.held + UInt64(chunk.bytes.count) <= limit else { return released }
-            state.uses += 1
-            state.chunks[key] = (chunk, state.uses)
-            state.held += UInt64(chunk.bytes.count)
-            return released
-        }
-        withExtendedLifetime(released) {}
     }
 
     /// The keys of a store, and those of all others.
