@@ -46,19 +46,18 @@ public final class EventPump: Sendable {
         var hasFailed = false
         while isOpen(), !Task.isCancelled {
             do {
-                let answer = try await ask()
-                switch answer {
-                case .event(let event?), .failedEvent(let event), .refusal(let event):
-                    await keep(Array(event.source))
-                default: break
-                }
+                let (event, hasWaited): (JSONValue?, Bool) =
+                    switch try await ask() {
+                    case .event(let event): (event, true)
+                    case .failedEvent(let event): (event, true)
+                    case .refusal(let event): (event, false)
+                    default: (nil, false)
+                    }
+                if let event { await keep(Array(event.source)) }
                 if hasFailed { await noteLoss() }
                 hasFailed = false
-                switch answer {
-                case .event, .failedEvent: break
-                // Without a wait on the phone.
-                default: try await Task.sleep(for: .seconds(1))
-                }
+                // The phone gave the answer without a wait.
+                if !hasWaited { try await Task.sleep(for: .seconds(1)) }
             } catch {
                 // The delay between two attempts.
                 guard isOpen() else { break }
