@@ -27,6 +27,25 @@ import XFTP
         return item
     }
 
+    /// A mount that read parts of a file and ended.
+    private func ended(_ source: MemorySource) async throws -> (stage: Stage, item: ChatItem) {
+        let stage = try Stage(settings: Self.settings)
+        let item = try await partlyRead(source, in: stage)
+        await stage.hydrator.shutDown()
+        return (stage, item)
+    }
+
+    /// The mount after one that read parts of a file.
+    /// - Parameter between: Runs between the mounts.
+    private func nextMount(
+        of source: MemorySource = MemorySource(size: Self.size), settings: HydrationSettings = Self.settings,
+        between: (Stage) throws -> Void = { _ in }
+    ) async throws -> (next: Stage, item: ChatItem) {
+        let (stage, item) = try await ended(source)
+        try between(stage)
+        return (try Stage(settings: settings, after: stage), item)
+    }
+
     private func expectParts(of file: HydratedFile) async throws {
         for range in Self.parts { #expect(try await file.bytes(range) == Pattern.bytes(range, seed: 1)) }
     }
@@ -77,10 +96,8 @@ import XFTP
 
     /// Memory may hold bytes that failed to reach the disk.
     @Test func chunksAreReadFromTheDisk() async throws {
-        let stage = try Stage(settings: Self.settings)
         let source = MemorySource(size: Self.size)
-        let item = try await partlyRead(source, in: stage)
-        await stage.hydrator.shutDown()
+        let (stage, item) = try await ended(source)
         let name = try #require(try files(of: stage).first)
         let disk = try OpenFile(stage.folder.path("staging/received/" + name), flags: O_RDONLY)
         try disk.synchronise()
@@ -99,12 +116,9 @@ import XFTP
     }
 
     @Test func unreadableChunkIsFetchedAgain() async throws {
-        let stage = try Stage(settings: Self.settings)
         let source = MemorySource(size: Self.size)
-        let item = try await partlyRead(source, in: stage)
-        await stage.hydrator.shutDown()
+        let (next, item) = try await nextMount(of: source)
         source.behaviour.withLock { $0.unreadable = [4] }
-        let next = try Stage(settings: Self.settings, after: stage)
         let before = source.fetches.count
         let file = next.hydrator.open(item)
         try await expectParts(of: file)
@@ -114,12 +128,9 @@ import XFTP
     }
 
     @Test func chunksStayReadableWithoutTheOthers() async throws {
-        let stage = try Stage(settings: Self.settings)
         let source = MemorySource(size: Self.size)
-        let item = try await partlyRead(source, in: stage)
-        await stage.hydrator.shutDown()
+        let (next, item) = try await nextMount(of: source)
         source.behaviour.withLock { $0.failsAlways = XFTPError(.relay(.authorization), "gone") }
-        let next = try Stage(settings: Self.settings, after: stage)
         let file = next.hydrator.open(item)
         await #expect(throws: (any Error).self) { try await file.bytes(Self.chunk..<Self.chunk + 1) }
         try await expectParts(of: file)
@@ -131,15 +142,12 @@ import XFTP
     }
 
     @Test func chunksAreReadBesideASilentRelay() async throws {
-        let stage = try Stage(settings: Self.settings)
         let source = MemorySource(size: Self.size)
-        let item = try await partlyRead(source, in: stage)
-        await stage.hydrator.shutDown()
-        let silence = Gate()
-        source.behaviour.withLock { $0.gate = silence }
         var settings = Self.settings
         (settings.chunksPerFile, settings.chunksPerRelay, settings.chunksInFlight) = (1, 1, 1)
-        let next = try Stage(settings: settings, after: stage)
+        let (next, item) = try await nextMount(of: source, settings: settings)
+        let silence = Gate()
+        source.behaviour.withLock { $0.gate = silence }
         let file = next.hydrator.open(item)
         let range = Self.chunk..<Self.chunk + 1
         async let missing = file.bytes(range)
@@ -152,34 +160,28 @@ import XFTP
     }
 
     @Test func unmountDuringPreparationKeepsThem() async throws {
-        let stage = try Stage(settings: Self.settings)
-        let item = try await partlyRead(MemorySource(size: Self.size), in: stage)
-        await stage.hydrator.shutDown()
+        let (next, item) = try await nextMount()
         let gate = Gate()
-        stage.core.state.withLock { $0.claimGate = gate }
-        let next = try Stage(settings: Self.settings, after: stage)
+        next.core.state.withLock { $0.claimGate = gate }
         let file = next.hydrator.open(item)
         async let read = try? file.bytes(0..<1)
         try await wait(until: "it is claimed") { gate.waiting == 1 }
         await next.hydrator.shutDown()
         #expect(await read == nil)
         file.close()
-        stage.core.state.withLock { $0.claimGate = nil }
+        next.core.state.withLock { $0.claimGate = nil }
         let last = try Stage(settings: Self.settings, after: next)
         #expect(last.hydrator.filesOfEarlierMounts == [Self.id])
         await last.hydrator.shutDown()
     }
 
     @Test func damagedChunkIsFetchedAgain() async throws {
-        let stage = try Stage(settings: Self.settings)
         let source = MemorySource(size: Self.size)
-        let item = try await partlyRead(source, in: stage)
-        await stage.hydrator.shutDown()
-        let name = try #require(try files(of: stage).first)
-        try OpenFile(stage.folder.path("staging/received/" + name), flags: O_RDWR)
-            .write([1, 2, 3, 4], at: 5 * Self.chunk - 4)
-
-        let next = try Stage(settings: Self.settings, after: stage)
+        let (next, item) = try await nextMount(of: source) { stage in
+            let name = try #require(try files(of: stage).first)
+            try OpenFile(stage.folder.path("staging/received/" + name), flags: O_RDWR)
+                .write([1, 2, 3, 4], at: 5 * Self.chunk - 4)
+        }
         let before = source.fetches.count
         let file = next.hydrator.open(item)
         try await expectParts(of: file)
@@ -191,10 +193,7 @@ import XFTP
     /// Its description, and so its key, may be another one.
     @Test func fileOfAnotherDescriptionIsReplaced() async throws {
         for size in [Self.size, 2 * Self.size] {
-            let stage = try Stage(settings: Self.settings)
-            _ = try await partlyRead(MemorySource(size: Self.size), in: stage)
-            await stage.hydrator.shutDown()
-            let next = try Stage(settings: Self.settings, after: stage)
+            let (next, _) = try await nextMount()
             let source = MemorySource(size: size)
             let file = next.hydrator.open(next.offer(source))
             try await expectParts(of: file)
@@ -226,10 +225,7 @@ import XFTP
 
     @Test(arguments: ends.indices)
     func isDeletedWhenUnwanted(end: Int) async throws {
-        let stage = try Stage(settings: Self.settings)
-        let item = try await partlyRead(MemorySource(size: Self.size), in: stage)
-        await stage.hydrator.shutDown()
-        let next = try Stage(settings: Self.settings, after: stage)
+        let (next, item) = try await nextMount()
         try await Self.ends[end](next, item)
         try await wait(until: "it is gone") {
             try files(of: next) == [] && next.hydrator.cacheReport().bytesOnDisk == 0
@@ -239,12 +235,9 @@ import XFTP
     }
 
     @Test func makesRoomForOtherFiles() async throws {
-        let stage = try Stage(settings: Self.settings)
-        _ = try await partlyRead(MemorySource(size: Self.size), in: stage)
-        await stage.hydrator.shutDown()
         var settings = Self.settings
         settings.cacheLimit = 6 * Self.chunk + Self.chunk / 2
-        let next = try Stage(settings: settings, after: stage)
+        let (next, _) = try await nextMount(settings: settings)
         let other = next.hydrator.open(next.offer(MemorySource(size: Self.size, seed: 2), id: 2))
         #expect(try await other.bytes(0..<1) == Pattern.bytes(0..<1, seed: 2))
         try await wait(until: "it is stored") { next.chunksOnDisk(of: FileID(2)) == [0] }
@@ -259,9 +252,7 @@ import XFTP
     }
 
     @Test func pinnedPartIsNotEvicted() async throws {
-        let stage = try Stage(settings: Self.settings)
-        _ = try await partlyRead(MemorySource(size: Self.size), in: stage)
-        await stage.hydrator.shutDown()
+        let (stage, _) = try await ended(MemorySource(size: Self.size))
         var settings = Self.settings
         settings.cacheLimit = 6 * Self.chunk + Self.chunk / 2
         _ = try stage.folder.makeFolder("profile")
@@ -283,9 +274,7 @@ import XFTP
 
     /// The hydrator gives a complete file such a name before the core records it.
     @Test func namesOfUnrecordedFilesAreRemoved() async throws {
-        let stage = try Stage(settings: Self.settings)
-        _ = try await partlyRead(MemorySource(size: Self.size), in: stage)
-        await stage.hydrator.shutDown()
+        let (stage, _) = try await ended(MemorySource(size: Self.size))
         let part = stage.folder.path("staging/received/" + (try #require(try files(of: stage).first)))
         #expect(link(part, stage.folder.path("staging/received-x")) == 0)
         let next = try Stage(settings: Self.settings, after: stage)
@@ -302,19 +291,16 @@ import XFTP
 
     @Test(arguments: ["its place is a link", "the key is wrong"])
     func partOfAFailedOpeningStays(cause: String) async throws {
-        let stage = try Stage(settings: Self.settings)
         let source = MemorySource(size: Self.size)
-        _ = try await partlyRead(source, in: stage)
-        await stage.hydrator.shutDown()
-        let next = try Stage(settings: Self.settings, after: stage)
+        let (next, _) = try await nextMount(of: source)
         let names = try files(of: next)
         var arguments = source.arguments
         if cause == "the key is wrong" {
             arguments = FileArguments(key: [], nonce: arguments.nonce)
         } else {
-            let part = stage.folder.path("staging/received/" + (try #require(names.first)))
-            #expect(rename(part, stage.folder.path("part")) == 0)
-            #expect(symlink(stage.folder.path("part"), part) == 0)
+            let part = next.folder.path("staging/received/" + (try #require(names.first)))
+            #expect(rename(part, next.folder.path("part")) == 0)
+            #expect(symlink(next.folder.path("part"), part) == 0)
         }
         let layout = try #require(ChunkLayout(source.chunks))
         let cache = next.hydrator.context.cache
