@@ -52,6 +52,8 @@ struct FetchScheduler<File: Hashable & Sendable>: Sendable {
     /// Files with requests, least recently served first.
     private var order: [File] = []
     private(set) var flights: [Flight] = []
+    /// The flights that are no checks.
+    private var fetches: [Flight] { flights.filter { $0.priority != .check } }
     private var distances: RelayDistances
 
     init(settings: HydrationSettings) {
@@ -148,19 +150,15 @@ struct FetchScheduler<File: Hashable & Sendable>: Sendable {
 
     private func isOpen(_ priority: Priority) -> Bool {
         let running = flights.count { $0.priority == priority }
-        let fetches = flights.count { $0.priority != .check }
-        return switch priority {
-        case .check: running < settings.chunksInCheck
-        case .demand, .ahead: fetches < settings.chunksInFlight
-        case .background: fetches < settings.chunksInFlight && running < settings.backgroundChunks
-        }
+        if priority == .check { return running < settings.chunksInCheck }
+        return fetches.count < settings.chunksInFlight
+            && (priority != .background || running < settings.backgroundChunks)
     }
 
     /// Returns the first requested chunk that fits the limits. Only demand skips a chunk that must wait,
     /// since its relay may be silent; other chunks stay in the order of storage.
     private func candidate(of file: File, _ priority: Priority, activeBytes: UInt64) -> Int? {
         guard let requester = files[file] else { return nil }
-        let own = flights.filter { $0.fetch.file == file }
         let requested =
             switch priority {
             case .check: requester.requests.checks
@@ -169,33 +167,34 @@ struct FetchScheduler<File: Hashable & Sendable>: Sendable {
             case .background: requester.requests.background
             }
         // A lost chunk whose memory is still in use counts as in flight.
-        let open = requested.lazy.filter { chunk in !own.contains { $0.fetch.chunk == chunk } }
+        let open = requested.lazy.filter { chunk in
+            !flights.contains { $0.fetch == Fetch(file: file, chunk: chunk) }
+        }
         let fits = { chunk in
-            hasCapacity(for: chunk, of: requester.layout, own, priority, activeBytes: activeBytes)
+            hasCapacity(for: chunk, of: file, requester.layout, priority, activeBytes: activeBytes)
         }
         return priority == .demand ? open.first(where: fits) : open.first.flatMap { fits($0) ? $0 : nil }
     }
 
     private func hasCapacity(
-        for chunk: Int, of layout: ChunkLayout, _ own: [Flight], _ priority: Priority, activeBytes: UInt64
+        for chunk: Int, of file: File, _ layout: ChunkLayout, _ priority: Priority, activeBytes: UInt64
     ) -> Bool {
         if priority == .check { return true }
-        let own = own.filter { $0.priority != .check }
+        let fetches = self.fetches
+        let own = fetches.filter { $0.fetch.file == file }
         let relay = layout.relays[chunk]
         var limit = settings.bytesInFlight - (priority == .demand ? 0 : settings.bytesForDemand)
         var more = 0
         if distances.isFar(relay) {
-            let leaving = flights.count { $0.relay == relay && $0.isNearlyHere }
+            let leaving = fetches.count { $0.relay == relay && $0.isNearlyHere }
             more = settings.moreFromFar + min(leaving, settings.requestsAheadToFar)
             limit += settings.moreBytesFromFar
             limit += UInt64(min(leaving, settings.requestsAheadToFar)) * layout.size(of: chunk)
         }
         guard own.count(where: { !$0.hasArrived }) < settings.chunksPerFile + more else { return false }
         if priority != .demand && own.count >= HydrationSettings.chunksInMemory + more { return false }
-        guard
-            flights.count(where: { $0.relay == relay && $0.priority != .check && !$0.hasArrived })
-                < settings.chunksPerRelay + more
-        else { return false }
+        let ofRelay = fetches.count { $0.relay == relay && !$0.hasArrived }
+        guard ofRelay < settings.chunksPerRelay + more else { return false }
         return activeBytes == 0 || activeBytes + layout.size(of: chunk) <= limit
     }
 
