@@ -25,29 +25,8 @@ final class ChunkStore: Sendable {
         case memory
     }
 
-    fileprivate enum Chunk {
-        /// In the receive buffer.
-        case arrived(any FetchedChunk)
-        /// In `ChunkMemory`, until evicted.
-        case inMemory
-        /// Also in `unread` if there was space, until a reader has passed it.
-        case onDisk
-        /// On the disk since an earlier mount, and not yet compared with its digest.
-        case unchecked
-
-        var isOnDisk: Bool { if case .onDisk = self { true } else { false } }
-        var takesDisk: Bool {
-            switch self {
-            case .onDisk, .unchecked: true
-            case .arrived, .inMemory: false
-            }
-        }
-    }
-
     struct State {
-        fileprivate var chunks: [Int: Chunk] = [:]
-        /// The chunks that only `ChunkMemory` holds.
-        fileprivate var inMemory: Set<Int> = []
+        fileprivate(set) var chunks = ChunkPlaces()
         /// nil: memory only.
         var file: OpenFile?
         /// The disk failed to keep the file, so it cannot become the durable copy.
@@ -76,10 +55,10 @@ final class ChunkStore: Sendable {
     let folder: OpenFile?
     let partial: PartialFile?
     let tags: BlockTags
-    private let contentEnd: UInt64
-    private let box: StreamBox
-    private let memory: ChunkMemory
-    private let unread: ChunkMemory
+    let contentEnd: UInt64
+    let box: StreamBox
+    let memory: ChunkMemory
+    let unread: ChunkMemory
     private let usage: CacheUsage
     let state: Lock<State>
 
@@ -146,11 +125,10 @@ final class ChunkStore: Sendable {
     var bytesOnDisk: UInt64 { state.withLock { counted($0) } }
 
     private func counted(_ state: State) -> UInt64 {
-        if state.isClosed { return 0 }
-        return state.chunks.filter(\.value.takesDisk).reduce(0) { $0 + layout.size(of: $1.key) }
+        state.isClosed ? 0 : state.chunks.bytesOnDisk(layout)
     }
 
-    private func key(_ chunk: Int) -> ChunkMemory.Key { ChunkMemory.Key(store: number, chunk: chunk) }
+    func key(_ chunk: Int) -> ChunkMemory.Key { ChunkMemory.Key(store: number, chunk: chunk) }
 
     func holds(_ chunk: Int) -> Bool {
         switch state.withLock({ $0.chunks[chunk] }) {
@@ -164,99 +142,18 @@ final class ChunkStore: Sendable {
 
     /// The chunks that only `ChunkMemory` holds.
     var chunksInMemory: [(number: Int, chunk: any FetchedChunk)] {
-        let numbers = state.withLock(\.inMemory).sorted()
+        let numbers = state.withLock(\.chunks.inMemory).sorted()
         return numbers.compactMap { number in memory.use(key(number)).map { (number, $0) } }
-    }
-
-    // MARK: - Reading
-
-    /// Fills the buffer with decrypted bytes. Returns false if a chunk is missing.
-    /// - Throws: `DamagedChunks` if the disk lost a chunk.
-    func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws -> Bool {
-        for (chunk, part) in parts(of: offset, buffer.count) {
-            let start = Int(part.lowerBound - offset)
-            let target = UnsafeMutableRawBufferPointer(rebasing: buffer[start..<start + part.count])
-            if let fetched = fetched(chunk) {
-                decrypt(fetched, chunk, from: part.lowerBound, into: target)
-                if part.upperBound >= min(layout.range(of: chunk).upperBound, contentEnd) {
-                    unread.drop(key(chunk))
-                }
-                continue
-            }
-            guard let file = state.withLock({ $0.chunks[chunk]?.isOnDisk == true ? $0.file : nil }) else {
-                return false
-            }
-            do throws(CryptographyError) {
-                try tags.read(file, into: target, at: part.lowerBound)
-            } catch {
-                throw error.isDamage ? DamagedChunks(chunks: [chunk]) : error
-            }
-            box.transform(target, at: part.lowerBound)
-        }
-        return true
-    }
-
-    /// Decrypts a part of a chunk, from a position of the stream until the target is full.
-    func decrypt(
-        _ fetched: any FetchedChunk, _ chunk: Int, from position: UInt64,
-        into target: UnsafeMutableRawBufferPointer
-    ) {
-        let start = Int(position - layout.range(of: chunk).lowerBound)
-        box.transform(
-            UnsafeRawBufferPointer(rebasing: fetched.bytes[start..<start + target.count]), into: target,
-            at: position)
-    }
-
-    /// Reads encrypted bytes without a check. Returns fewer bytes if a chunk is missing.
-    func readEncrypted(
-        into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64
-    ) throws(SystemError) -> Int {
-        var done = 0
-        for (chunk, part) in parts(of: offset, buffer.count) {
-            let target = UnsafeMutableRawBufferPointer(rebasing: buffer[done..<done + part.count])
-            if let fetched = fetched(chunk) {
-                let start = Int(part.lowerBound - layout.range(of: chunk).lowerBound)
-                target.copyMemory(
-                    from: UnsafeRawBufferPointer(rebasing: fetched.bytes[start..<start + part.count]))
-            } else {
-                guard isOnDisk(chunk), let file,
-                    try file.read(into: target, at: part.lowerBound) == target.count
-                else { return done }
-            }
-            done += part.count
-        }
-        return done
-    }
-
-    /// The parts of a range in each of its chunks.
-    private func parts(of offset: UInt64, _ count: Int) -> [(chunk: Int, part: Range<UInt64>)] {
-        let range = offset..<offset + UInt64(count)
-        return layout.chunks(range).map { ($0, layout.range(of: $0).clamped(to: range)) }
-    }
-
-    /// The chunk if it is in memory.
-    private func fetched(_ chunk: Int) -> (any FetchedChunk)? {
-        switch state.withLock({ $0.chunks[chunk] }) {
-        case .arrived(let fetched): fetched
-        case .inMemory: memory.use(key(chunk))
-        case .onDisk: unread.use(key(chunk))
-        case .unchecked, nil: nil
-        }
     }
 
     // MARK: - Chunks of an earlier mount
 
     /// The chunks not yet compared with their digests, in order.
-    var unchecked: [Int] {
-        state.withLock { state in
-            state.chunks.keys.filter { if case .unchecked = state.chunks[$0] { true } else { false } }
-                .sorted()
-        }
-    }
+    var unchecked: [Int] { state.withLock(\.chunks.unchecked) }
 
     /// The file if it has an unchecked chunk.
     func uncheckedFile(_ chunk: Int) -> OpenFile? {
-        state.withLock { if case .unchecked = $0.chunks[chunk] { $0.file } else { nil } }
+        state.withLock { $0.chunks[chunk]?.isUnchecked == true ? $0.file : nil }
     }
 
     // MARK: - Keeping
@@ -266,11 +163,10 @@ final class ChunkStore: Sendable {
 
     /// Changes the place of a chunk and counts bytes on the disk. Returns the previous place.
     @discardableResult
-    private func change(_ chunk: Int, to place: Chunk?) -> Chunk? {
+    private func change(_ chunk: Int, to place: ChunkPlaces.Place?) -> ChunkPlaces.Place? {
         state.withLock { state in
             let before = state.chunks[chunk]
             state.chunks[chunk] = place
-            if case .inMemory = place { state.inMemory.insert(chunk) } else { state.inMemory.remove(chunk) }
             if state.isClosed { return before }
             switch (before?.takesDisk == true, place?.takesDisk == true) {
             case (false, true): usage.take(layout.size(of: chunk))
@@ -313,7 +209,7 @@ final class ChunkStore: Sendable {
             // The reader passed it between the two checks.
             if !isAwaited(chunk) { unread.drop(key(chunk)) }
         }
-        if case .inMemory = change(chunk, to: .onDisk) { memory.drop(key(chunk)) }
+        if change(chunk, to: .onDisk)?.isInMemory == true { memory.drop(key(chunk)) }
         return true
     }
 
