@@ -1,4 +1,4 @@
-import Glibc
+import Base
 
 /// The used part of libarchive, loaded at run time. Only export, import and `--folders archive` need it, so the daemon,
 /// which handles strangers' bytes, does not load it otherwise. Its C interface has been stable since version 3.0
@@ -61,44 +61,40 @@ struct ArchiveLibrary: Sendable {
     static let shared = ArchiveLibrary()
 
     private init?() {
-        guard let library = dlopen("libarchive.so.13", RTLD_NOW | RTLD_LOCAL) else { return nil }
-        var isWhole = true
-        // A pointer for a missing symbol is never called, because `init` returns nil.
-        func symbol<Function>(_ name: String, _ type: Function.Type = Function.self) -> Function {
-            let found = dlsym(library, "archive_" + name)
-            isWhole = isWhole && found != nil
-            return unsafeBitCast(found ?? library, to: Function.self)
+        guard let library = SharedLibrary("libarchive.so.13") else { return nil }
+        do {
+            newWriter = try library.function("archive_write_new")
+            setZip = try library.function("archive_write_set_format_zip")
+            setStore = try library.function("archive_write_zip_set_compression_store")
+            openToWrite = try library.function("archive_write_open_fd")
+            openToWriteBy = try library.function("archive_write_open")
+            setOptions = try library.function("archive_write_set_options")
+            setBlockLength = try library.function("archive_write_set_bytes_per_block")
+            setLastBlockLength = try library.function("archive_write_set_bytes_in_last_block")
+            writeHeader = try library.function("archive_write_header")
+            writeData = try library.function("archive_write_data")
+            finishEntry = try library.function("archive_write_finish_entry")
+            closeWriter = try library.function("archive_write_close")
+            freeWriter = try library.function("archive_write_free")
+            newReader = try library.function("archive_read_new")
+            supportZip = try library.function("archive_read_support_format_zip_seekable")
+            openToRead = try library.function("archive_read_open_fd")
+            nextHeader = try library.function("archive_read_next_header")
+            readData = try library.function("archive_read_data")
+            freeReader = try library.function("archive_read_free")
+            newEntry = try library.function("archive_entry_new")
+            freeEntry = try library.function("archive_entry_free")
+            setName = try library.function("archive_entry_set_pathname")
+            setSize = try library.function("archive_entry_set_size")
+            setType = try library.function("archive_entry_set_filetype")
+            setPermissions = try library.function("archive_entry_set_perm")
+            setModified = try library.function("archive_entry_set_mtime")
+            nameOf = try library.function("archive_entry_pathname")
+            typeOf = try library.function("archive_entry_filetype")
+            isEncrypted = try library.function("archive_entry_is_encrypted")
+            errnoOf = try library.function("archive_errno")
+        } catch {
+            return nil
         }
-        newWriter = symbol("write_new")
-        setZip = symbol("write_set_format_zip")
-        setStore = symbol("write_zip_set_compression_store")
-        openToWrite = symbol("write_open_fd")
-        openToWriteBy = symbol("write_open")
-        setOptions = symbol("write_set_options")
-        setBlockLength = symbol("write_set_bytes_per_block")
-        setLastBlockLength = symbol("write_set_bytes_in_last_block")
-        writeHeader = symbol("write_header")
-        writeData = symbol("write_data")
-        finishEntry = symbol("write_finish_entry")
-        closeWriter = symbol("write_close")
-        freeWriter = symbol("write_free")
-        newReader = symbol("read_new")
-        supportZip = symbol("read_support_format_zip_seekable")
-        openToRead = symbol("read_open_fd")
-        nextHeader = symbol("read_next_header")
-        readData = symbol("read_data")
-        freeReader = symbol("read_free")
-        newEntry = symbol("entry_new")
-        freeEntry = symbol("entry_free")
-        setName = symbol("entry_set_pathname")
-        setSize = symbol("entry_set_size")
-        setType = symbol("entry_set_filetype")
-        setPermissions = symbol("entry_set_perm")
-        setModified = symbol("entry_set_mtime")
-        nameOf = symbol("entry_pathname")
-        typeOf = symbol("entry_filetype")
-        isEncrypted = symbol("entry_is_encrypted")
-        errnoOf = symbol("errno")
-        guard isWhole else { return nil }
     }
 }

@@ -1,5 +1,5 @@
+import Base
 import CLinux
-import Glibc
 
 /// sntrup761 of libgcrypt 1.11 or later, loaded where it is there: nothing needs it to be installed. Any thread.
 public struct GcryptSntrup761: @unchecked Sendable {
@@ -35,17 +35,16 @@ public struct GcryptSntrup761: @unchecked Sendable {
 
     /// - Parameter path: of the library; it stays loaded.
     public init?(path: String) {
-        guard let library = dlopen(path, RTLD_NOW | RTLD_LOCAL) else { return nil }
-        func symbol<Function>(_ name: String, _ type: Function.Type) -> Function? {
-            dlsym(library, name).map { unsafeBitCast($0, to: Function.self) }
-        }
-        guard let checkVersion = symbol("gcry_check_version", CheckVersion.self),
-            let control = dlsym(library, "gcry_control"),
-            let keyPair = symbol("gcry_kem_keypair", KeyPair.self),
-            let encapsulate = symbol("gcry_kem_encap", Encapsulate.self),
-            let decapsulate = symbol("gcry_kem_decap", Decapsulate.self)
-        else {
-            dlclose(library)
+        guard let library = SharedLibrary(path) else { return nil }
+        let checkVersion: CheckVersion
+        let control: UnsafeMutableRawPointer
+        do {
+            checkVersion = try library.function("gcry_check_version")
+            control = try library.address("gcry_control")
+            keyPair = try library.function("gcry_kem_keypair")
+            self.encapsulate = try library.function("gcry_kem_encap")
+            self.decapsulate = try library.function("gcry_kem_decap")
+        } catch {
             return nil
         }
         // The first call of all, by which it prepares itself.
@@ -54,9 +53,6 @@ public struct GcryptSntrup761: @unchecked Sendable {
             _ = chatfs_gcry_control(control, Self.disableSecureMemory)
             _ = chatfs_gcry_control(control, Self.initialised)
         }
-        self.keyPair = keyPair
-        self.encapsulate = encapsulate
-        self.decapsulate = decapsulate
     }
 
     /// A new key pair: 1158 and 1763 bytes.

@@ -1,3 +1,4 @@
+import Base
 import Glibc
 
 /// The used part of libsecret-1 (the Secret Service of the desktop), loaded at run time by the helper process only;
@@ -29,41 +30,24 @@ struct SecretLibrary {
 
     /// Returns nil if it is not installed.
     init?() {
-        guard let library = dlopen("libsecret-1.so.0", RTLD_NOW | RTLD_LOCAL) else { return nil }
-        // dlsym also finds GLib's functions, because libsecret depends on it.
-        func symbol<Function>(_ name: String) -> Function? {
-            dlsym(library, name).map { unsafeBitCast($0, to: Function.self) }
+        guard let library = SharedLibrary("libsecret-1.so.0") else { return nil }
+        // Some functions are of GLib, because libsecret depends on it.
+        do {
+            getService = try library.function("secret_service_get_sync")
+            search = try library.function("secret_service_search_sync")
+            isLocked = try library.function("secret_item_get_locked")
+            secretOf = try library.function("secret_item_get_secret")
+            valueOf = try library.function("secret_value_get")
+            store = try library.function("secret_password_storev_sync")
+            clear = try library.function("secret_password_clearv_sync")
+            errorDomain = try library.function("secret_error_get_quark")
+            newTable = try library.function("g_hash_table_new")
+            insert = try library.function("g_hash_table_insert")
+            hash = try library.address("g_str_hash")
+            equal = try library.address("g_str_equal")
+        } catch {
+            return nil
         }
-        guard
-            let getService: @convention(c) (Int32, Pointer?, Failure) -> Pointer? =
-                symbol("secret_service_get_sync"),
-            let search: @convention(c) (Pointer?, Pointer, Pointer, Int32, Pointer?, Failure) -> Pointer? =
-                symbol("secret_service_search_sync"),
-            let isLocked: @convention(c) (Pointer) -> Int32 = symbol("secret_item_get_locked"),
-            let secretOf: @convention(c) (Pointer) -> Pointer? = symbol("secret_item_get_secret"),
-            let valueOf: @convention(c) (Pointer, UnsafeMutablePointer<Int>) -> Text? =
-                symbol("secret_value_get"),
-            let store:
-                @convention(c) (Pointer, Pointer, Text, Text, UnsafeRawPointer, Pointer?, Failure) -> Int32 =
-                symbol("secret_password_storev_sync"),
-            let clear: @convention(c) (Pointer, Pointer, Pointer?, Failure) -> Int32 =
-                symbol("secret_password_clearv_sync"),
-            let errorDomain: @convention(c) () -> UInt32 = symbol("secret_error_get_quark"),
-            let newTable: @convention(c) (Pointer, Pointer) -> Pointer? = symbol("g_hash_table_new"),
-            let insert: @convention(c) (Pointer, Pointer, Pointer) -> Int32 = symbol("g_hash_table_insert"),
-            let hash = dlsym(library, "g_str_hash"), let equal = dlsym(library, "g_str_equal")
-        else { return nil }
-        self.getService = getService
-        self.search = search
-        self.isLocked = isLocked
-        self.secretOf = secretOf
-        self.valueOf = valueOf
-        self.store = store
-        self.clear = clear
-        self.errorDomain = errorDomain
-        self.newTable = newTable
-        self.insert = insert
-        (self.hash, self.equal) = (hash, equal)
         schema = Self.makeSchema()
     }
 

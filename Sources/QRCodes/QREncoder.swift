@@ -1,4 +1,4 @@
-import Glibc
+import Base
 
 /// libqrencode, loaded on first use. ChatFS works without it.
 public struct QREncoder: @unchecked Sendable {
@@ -23,14 +23,13 @@ public struct QREncoder: @unchecked Sendable {
 
     /// - Parameter path: The path of the library, which stays loaded.
     init?(path: String) {
-        guard let library = dlopen(path, RTLD_NOW | RTLD_LOCAL) else { return nil }
-        guard let encode = dlsym(library, "QRcode_encodeData"), let free = dlsym(library, "QRcode_free")
-        else {
-            dlclose(library)
+        guard let library = SharedLibrary(path) else { return nil }
+        do {
+            encode = try library.function("QRcode_encodeData")
+            free = try library.function("QRcode_free")
+        } catch {
             return nil
         }
-        self.encode = unsafeBitCast(encode, to: Encode.self)
-        self.free = unsafeBitCast(free, to: Free.self)
     }
 
     /// Returns the smallest code for a text, with the highest error correction for that size. Returns nil for an empty

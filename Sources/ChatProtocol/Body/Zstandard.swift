@@ -1,4 +1,4 @@
-import Glibc
+import Base
 
 /// The Zstandard library (RFC 8878), loaded on first use. Every Debian system has it, as dpkg depends on it.
 public struct Zstandard: Compression, @unchecked Sendable {
@@ -27,26 +27,17 @@ public struct Zstandard: Compression, @unchecked Sendable {
 
     /// - Parameter path: path of the library, which stays loaded.
     init?(path: String) {
-        guard let library = dlopen(path, RTLD_NOW | RTLD_LOCAL) else { return nil }
-        func symbol<Function>(_ name: String, _ type: Function.Type) -> Function? {
-            dlsym(library, name).map { unsafeBitCast($0, to: Function.self) }
-        }
-        guard let compress = symbol("ZSTD_compress", Compress.self),
-            let decompress = symbol("ZSTD_decompress", Convert.self),
-            let bound = symbol("ZSTD_compressBound", Bound.self),
-            let isError = symbol("ZSTD_isError", IsError.self),
-            let contentSize = symbol("ZSTD_getFrameContentSize", ContentSize.self),
-            let frameSize = symbol("ZSTD_findFrameCompressedSize", FrameSize.self)
-        else {
-            dlclose(library)
+        guard let library = SharedLibrary(path) else { return nil }
+        do {
+            self.compress = try library.function("ZSTD_compress")
+            decompress = try library.function("ZSTD_decompress")
+            bound = try library.function("ZSTD_compressBound")
+            isError = try library.function("ZSTD_isError")
+            contentSize = try library.function("ZSTD_getFrameContentSize")
+            frameSize = try library.function("ZSTD_findFrameCompressedSize")
+        } catch {
             return nil
         }
-        self.compress = compress
-        self.decompress = decompress
-        self.bound = bound
-        self.isError = isError
-        self.contentSize = contentSize
-        self.frameSize = frameSize
     }
 
     public func compress(_ bytes: [UInt8]) -> [UInt8]? {

@@ -1,3 +1,4 @@
+import Base
 import Glibc
 
 /// The used part of GdkPixbuf, loaded at run time. Only the decoding process needs it, and ChatFS works without. Its C
@@ -50,42 +51,26 @@ struct PixbufLibrary {
 
     /// Returns nil if GdkPixbuf is not installed or another library has its name.
     init?() {
-        guard let library = dlopen("libgdk_pixbuf-2.0.so.0", RTLD_NOW | RTLD_LOCAL) else { return nil }
-        // dlsym also finds symbols of its dependencies.
-        func symbol<Function>(_ name: String) -> Function? {
-            dlsym(library, name).map { unsafeBitCast($0, to: Function.self) }
+        guard let library = SharedLibrary("libgdk_pixbuf-2.0.so.0") else { return nil }
+        do {
+            connect = try library.function("g_signal_connect_data")
+            make = try library.function("gdk_pixbuf_new")
+            makeLoader = try library.function("gdk_pixbuf_loader_new_with_type")
+            widthOf = try library.function("gdk_pixbuf_get_width")
+            heightOf = try library.function("gdk_pixbuf_get_height")
+            result = try library.function("gdk_pixbuf_loader_get_pixbuf")
+            save = try library.function("gdk_pixbuf_save_to_bufferv")
+            scale = try library.function("gdk_pixbuf_composite_color_simple")
+            setSize = try library.function("gdk_pixbuf_loader_set_size")
+            write = try library.function("gdk_pixbuf_loader_write")
+            close = try library.function("gdk_pixbuf_loader_close")
+            orient = try library.function("gdk_pixbuf_apply_embedded_orientation")
+            channelsOf = try library.function("gdk_pixbuf_get_n_channels")
+            strideOf = try library.function("gdk_pixbuf_get_rowstride")
+            pixelsOf = try library.function("gdk_pixbuf_get_pixels")
+        } catch {
+            return nil
         }
-        guard let connect: Connect = symbol("g_signal_connect_data"),
-            let make: Make = symbol("gdk_pixbuf_new"),
-            let makeLoader: MakeLoader = symbol("gdk_pixbuf_loader_new_with_type"),
-            let widthOf: Measure = symbol("gdk_pixbuf_get_width"),
-            let heightOf: Measure = symbol("gdk_pixbuf_get_height"),
-            let result: Result = symbol("gdk_pixbuf_loader_get_pixbuf"),
-            let save: Save = symbol("gdk_pixbuf_save_to_bufferv"),
-            let scale: Scale = symbol("gdk_pixbuf_composite_color_simple"),
-            let setSize: SetSize = symbol("gdk_pixbuf_loader_set_size"),
-            let write: Write = symbol("gdk_pixbuf_loader_write"),
-            let close: Close = symbol("gdk_pixbuf_loader_close"),
-            let orient: Orient = symbol("gdk_pixbuf_apply_embedded_orientation"),
-            let channelsOf: Measure = symbol("gdk_pixbuf_get_n_channels"),
-            let strideOf: Measure = symbol("gdk_pixbuf_get_rowstride"),
-            let pixelsOf: Pixels = symbol("gdk_pixbuf_get_pixels")
-        else { return nil }
-        self.connect = connect
-        self.make = make
-        self.makeLoader = makeLoader
-        self.widthOf = widthOf
-        self.heightOf = heightOf
-        self.result = result
-        self.save = save
-        self.scale = scale
-        self.setSize = setSize
-        self.write = write
-        self.close = close
-        self.orient = orient
-        self.channelsOf = channelsOf
-        self.strideOf = strideOf
-        self.pixelsOf = pixelsOf
     }
 
     // MARK: - Reading

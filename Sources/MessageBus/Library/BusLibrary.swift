@@ -1,3 +1,4 @@
+import Base
 import Glibc
 
 /// The used part of libdbus-1, loaded at run time. Only child processes on a bus need it, and ChatFS works without. Its
@@ -42,73 +43,37 @@ public struct BusLibrary {
 
     /// Returns nil if libdbus is not installed.
     public init?() {
-        guard let library = dlopen("libdbus-1.so.3", RTLD_NOW | RTLD_LOCAL) else { return nil }
-        func symbol<Function>(_ name: String) -> Function? {
-            dlsym(library, "dbus_" + name).map { unsafeBitCast($0, to: Function.self) }
+        guard let library = SharedLibrary("libdbus-1.so.3") else { return nil }
+        do {
+            openBus = try library.function("dbus_bus_get_private")
+            exitOnDisconnect = try library.function("dbus_connection_set_exit_on_disconnect")
+            descriptorOf = try library.function("dbus_connection_get_unix_fd")
+            readWrite = try library.function("dbus_connection_read_write")
+            self.hasOutput = try library.function("dbus_connection_has_messages_to_send")
+            isOpen = try library.function("dbus_connection_get_is_connected")
+            popMessage = try library.function("dbus_connection_pop_message")
+            sendMessage = try library.function("dbus_connection_send")
+            addMatch = try library.function("dbus_bus_add_match")
+            makeCall = try library.function("dbus_message_new_method_call")
+            makeSignal = try library.function("dbus_message_new_signal")
+            setAutoStart = try library.function("dbus_message_set_auto_start")
+            drop = try library.function("dbus_message_unref")
+            typeOf = try library.function("dbus_message_get_type")
+            replySerial = try library.function("dbus_message_get_reply_serial")
+            senderOf = try library.function("dbus_message_get_sender")
+            isSignalNamed = try library.function("dbus_message_is_signal")
+            beginAppending = try library.function("dbus_message_iter_init_append")
+            appendBasic = try library.function("dbus_message_iter_append_basic")
+            openContainer = try library.function("dbus_message_iter_open_container")
+            closeContainer = try library.function("dbus_message_iter_close_container")
+            beginReading = try library.function("dbus_message_iter_init")
+            argumentType = try library.function("dbus_message_iter_get_arg_type")
+            getBasic = try library.function("dbus_message_iter_get_basic")
+            advance = try library.function("dbus_message_iter_next")
+            recurse = try library.function("dbus_message_iter_recurse")
+        } catch {
+            return nil
         }
-        guard let openBus: @convention(c) (Int32, Failure) -> Connection? = symbol("bus_get_private"),
-            let exitOnDisconnect: @convention(c) (Connection, UInt32) -> Void =
-                symbol("connection_set_exit_on_disconnect"),
-            let descriptorOf: @convention(c) (Connection, UnsafeMutablePointer<Int32>) -> UInt32 =
-                symbol("connection_get_unix_fd"),
-            let readWrite: @convention(c) (Connection, Int32) -> UInt32 = symbol("connection_read_write"),
-            let hasOutput: @convention(c) (Connection) -> UInt32 =
-                symbol("connection_has_messages_to_send"),
-            let isOpen: @convention(c) (Connection) -> UInt32 = symbol("connection_get_is_connected"),
-            let popMessage: @convention(c) (Connection) -> Message? = symbol("connection_pop_message"),
-            let sendMessage: @convention(c) (Connection, Message, UnsafeMutablePointer<UInt32>?) -> UInt32 =
-                symbol("connection_send"),
-            let addMatch: @convention(c) (Connection, Text, Failure) -> Void = symbol("bus_add_match"),
-            let makeCall: @convention(c) (Text, Text, Text, Text) -> Message? =
-                symbol("message_new_method_call"),
-            let makeSignal: @convention(c) (Text, Text, Text) -> Message? = symbol("message_new_signal"),
-            let setAutoStart: @convention(c) (Message, UInt32) -> Void = symbol("message_set_auto_start"),
-            let drop: @convention(c) (Message) -> Void = symbol("message_unref"),
-            let typeOf: @convention(c) (Message) -> Int32 = symbol("message_get_type"),
-            let replySerial: @convention(c) (Message) -> UInt32 = symbol("message_get_reply_serial"),
-            let senderOf: @convention(c) (Message) -> Text? = symbol("message_get_sender"),
-            let isSignalNamed: @convention(c) (Message, Text, Text) -> UInt32 = symbol("message_is_signal"),
-            let beginAppending: @convention(c) (Message, Iterator) -> Void =
-                symbol("message_iter_init_append"),
-            let appendBasic: @convention(c) (Iterator, Int32, UnsafeRawPointer) -> UInt32 =
-                symbol("message_iter_append_basic"),
-            let openContainer: @convention(c) (Iterator, Int32, Text?, Iterator) -> UInt32 =
-                symbol("message_iter_open_container"),
-            let closeContainer: @convention(c) (Iterator, Iterator) -> UInt32 =
-                symbol("message_iter_close_container"),
-            let beginReading: @convention(c) (Message, Iterator) -> UInt32 = symbol("message_iter_init"),
-            let argumentType: @convention(c) (Iterator) -> Int32 = symbol("message_iter_get_arg_type"),
-            let getBasic: @convention(c) (Iterator, UnsafeMutableRawPointer) -> Void =
-                symbol("message_iter_get_basic"),
-            let advance: @convention(c) (Iterator) -> UInt32 = symbol("message_iter_next"),
-            let recurse: @convention(c) (Iterator, Iterator) -> Void = symbol("message_iter_recurse")
-        else { return nil }
-        self.openBus = openBus
-        self.exitOnDisconnect = exitOnDisconnect
-        self.descriptorOf = descriptorOf
-        self.readWrite = readWrite
-        self.hasOutput = hasOutput
-        self.isOpen = isOpen
-        self.popMessage = popMessage
-        self.sendMessage = sendMessage
-        self.addMatch = addMatch
-        self.makeCall = makeCall
-        self.makeSignal = makeSignal
-        self.setAutoStart = setAutoStart
-        self.drop = drop
-        self.typeOf = typeOf
-        self.replySerial = replySerial
-        self.senderOf = senderOf
-        self.isSignalNamed = isSignalNamed
-        self.beginAppending = beginAppending
-        self.appendBasic = appendBasic
-        self.openContainer = openContainer
-        self.closeContainer = closeContainer
-        self.beginReading = beginReading
-        self.argumentType = argumentType
-        self.getBasic = getBasic
-        self.advance = advance
-        self.recurse = recurse
     }
 
     // MARK: - The connection

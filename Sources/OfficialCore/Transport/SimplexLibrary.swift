@@ -55,17 +55,24 @@ final class SimplexLibrary: Sendable {
     private init(_ path: String) throws(OfficialCoreError) {
         // RTLD_GLOBAL, because the Haskell libraries use each other's symbols. RTLD_DEEPBIND, because their
         // SQLCipher has the symbols of this program's SQLite with other object layouts.
-        guard let handle = dlopen(path, RTLD_NOW | RTLD_GLOBAL | RTLD_DEEPBIND) else {
+        guard let library = SharedLibrary(path, flags: RTLD_NOW | RTLD_GLOBAL | RTLD_DEEPBIND) else {
             throw OfficialCoreError(
                 .notInstalled, "The SimpleX library could not be loaded: \(Self.reason()).")
         }
         self.path = path
-        // The types are from the library's header; the names are stable since version 5.
-        let start = unsafeBitCast(try Self.symbol("hs_init_with_rtsopts", in: handle), to: Start.self)
-        migrate = unsafeBitCast(try Self.symbol("chat_migrate_init", in: handle), to: Migrate.self)
-        send = unsafeBitCast(try Self.symbol("chat_send_cmd", in: handle), to: Send.self)
-        receive = unsafeBitCast(try Self.symbol("chat_recv_msg_wait", in: handle), to: Receive.self)
-        closeStore = unsafeBitCast(try Self.symbol("chat_close_store", in: handle), to: Close.self)
+        let start: Start
+        do throws(SharedLibrary.MissingFunction) {
+            // The types are from the library's header; the names are stable since version 5.
+            start = try library.function("hs_init_with_rtsopts")
+            migrate = try library.function("chat_migrate_init")
+            send = try library.function("chat_send_cmd")
+            receive = try library.function("chat_recv_msg_wait")
+            closeStore = try library.function("chat_close_store")
+        } catch {
+            throw OfficialCoreError(
+                .notInstalled,
+                "This is not a SimpleX library, or its version is not supported: it lacks \(error.name).")
+        }
         Self.startRuntime(start)
     }
 
@@ -79,17 +86,6 @@ final class SimplexLibrary: Sendable {
         var count = Int32(words.count)
         var pointer = arguments
         start(&count, &pointer)
-    }
-
-    private static func symbol(
-        _ name: String, in handle: UnsafeMutableRawPointer
-    ) throws(OfficialCoreError) -> UnsafeMutableRawPointer {
-        guard let symbol = dlsym(handle, name) else {
-            throw OfficialCoreError(
-                .notInstalled,
-                "This is not a SimpleX library, or its version is not supported: it lacks \(name).")
-        }
-        return symbol
     }
 
     private static func reason() -> String {
