@@ -2,7 +2,7 @@ import Base
 
 /// The profile's contact address, contact requests, and contacts' group invitations. `.chatUpdated` reports
 /// new contacts. Every command throws `.invalidCommand` for cores whose contacts are managed elsewhere.
-public protocol AddressKeeping: OpenProfile {
+public protocol AddressKeeping: Sendable {
     /// Creates the profile's address. An existing one is kept and only gets the new acceptance mode.
     /// - Parameter acceptance: nil keeps the mode; a new address gets `ask`.
     /// - Throws: the errors of `ContactMaking.invite`.

@@ -1,6 +1,6 @@
 /// Lists all network connections of a core, even those without a chat. Every command throws `.invalidCommand`
 /// for cores whose connections are managed elsewhere.
-public protocol ConnectionListing: OpenProfile {
+public protocol ConnectionListing: Sendable {
     /// Returns connections in order of their numbers.
     /// - Parameters:
     ///   - number: last number of the previous page; 0 starts at the first.

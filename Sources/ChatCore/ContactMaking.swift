@@ -1,6 +1,6 @@
 /// Connects the profile to contacts over the core's network. `.chatUpdated` reports new contacts. Every
 /// command throws `.invalidCommand` for cores whose contacts are managed elsewhere.
-public protocol ContactMaking: OpenProfile {
+public protocol ContactMaking: Sendable {
     /// Creates a one-time link, whose user becomes a contact.
     /// - Throws: `.file(.noRelay)` without a configured server, `.invalidCommand` if the server refuses.
     func invite() async throws(ChatError) -> ContactInvitation

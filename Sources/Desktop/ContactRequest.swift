@@ -110,7 +110,7 @@ public struct ContactRequest: Codable, Hashable, Sendable {
     /// - Throws: `.noSuchChat` if no contact or several match, `.invalidCommand` if there is no address to show, and
     ///   the errors of `ContactMaking`, `AddressKeeping` and `FolderNaming`.
     public func carryOut(
-        on core: any ContactMaking & ConnectionListing & AddressKeeping & ChatReading,
+        on core: any ContactKeeping & ChatReading,
         naming: some FolderNaming
     ) async throws(ChatError) -> ContactAnswer {
         switch connecting {
@@ -230,7 +230,7 @@ public struct ContactRequest: Codable, Hashable, Sendable {
     }
 
     func reply(
-        from core: any ContactMaking & ConnectionListing & AddressKeeping & ChatReading,
+        from core: any ContactKeeping & ChatReading,
         naming: some FolderNaming
     ) async -> ContactAnswer {
         do throws(ChatError) {

@@ -15,7 +15,7 @@ import XFTP
 /// process may be killed at any moment; the next `open` resumes unfinished work.
 ///
 /// This type only connects the services.
-public final class EmbeddedCore: ChatCore {
+public final class EmbeddedCore: ChatCore, ContactForwarding {
     public var profile: Profile { store.profile }
     public var limits: ChatLimits { Self.limits }
     public var stagingFolder: String { store.folders.stagingPath }
@@ -52,6 +52,7 @@ public final class EmbeddedCore: ChatCore {
     private let inlineFiles: InlineFiles
     private let inbox: Inbox
     let people: People
+    public var contacts: any ContactKeeping { people }
     private let listener = Lock<ChangeSignalListener?>(nil)
 
     /// Locks the profile for this process. Blocks.
@@ -425,64 +426,6 @@ public final class EmbeddedCore: ChatCore {
 
     public func standaloneFileInfo(_ link: String) async throws(ChatError) -> StandaloneFile {
         try await .described(by: link)
-    }
-
-    // MARK: - People on the network
-
-    public func invite() async throws(ChatError) -> ContactInvitation { try await people.invite() }
-
-    public func accept(_ link: String) async throws(ChatError) -> Int64 { try await people.accept(link) }
-
-    public func contact(of connection: Int64) async throws(ChatError) -> Chat? {
-        try await people.contact(of: connection)
-    }
-
-    public func security(of chat: ChatReference) async throws(ChatError) -> ContactSecurity? {
-        try await people.security(of: chat)
-    }
-
-    public func verify(_ chat: ChatReference, code: String?) async throws(ChatError) {
-        try await people.verify(chat, code: code)
-    }
-
-    public func requireVerification(of chat: ChatReference, _ isRequired: Bool) async throws(ChatError) {
-        try await people.requireVerification(of: chat, isRequired)
-    }
-
-    public func connections(
-        after number: Int64, count: Int
-    ) async throws(ChatError) -> [ListedConnection] {
-        try await people.connections(after: number, count: count)
-    }
-
-    public func deleteConnection(_ number: Int64) async throws(ChatError) {
-        try await people.deleteConnection(number)
-    }
-
-    public func renewKeys(of chat: ChatReference) async throws(ChatError) {
-        try await people.renewKeys(of: chat)
-    }
-
-    public func moveQueue(of chat: ChatReference) async throws(ChatError) {
-        try await people.moveQueue(of: chat)
-    }
-
-    public func createAddress(_ acceptance: RequestAcceptance?) async throws(ChatError) -> ContactAddress {
-        try await people.createAddress(acceptance)
-    }
-
-    public func address() async throws(ChatError) -> ContactAddress? { try await people.address() }
-
-    public func deleteAddress() async throws(ChatError) { try await people.deleteAddress() }
-
-    public func requests() async throws(ChatError) -> [WaitingRequest] { try await people.requests() }
-
-    public func acceptRequest(_ number: Int64) async throws(ChatError) -> Int64 {
-        try await people.acceptRequest(number)
-    }
-
-    public func rejectRequest(_ number: Int64) async throws(ChatError) {
-        try await people.rejectRequest(number)
     }
 
     // MARK: - Chats and the profile

@@ -9,8 +9,9 @@ import XFTP
 /// Files sent into that chat are uploaded without a chat. Their items then have a link, and a second item is a small
 /// file that holds it. `addLink` adds an item whose file is received like any other. So names, drafts, reads and the
 /// cache need no knowledge of links.
-public final class LinkedCore: ChatCore {
+public final class LinkedCore: ChatCore, ContactForwarding {
     private let core: any ChatCore
+    public var contacts: any ContactKeeping { core }
     private let store: LinkStore
     private let uploads: LinkUploads
     private let claims: LinkClaims
@@ -344,14 +345,6 @@ public final class LinkedCore: ChatCore {
         try await core.renameChat(chat, to: name)
     }
 
-    public func invite() async throws(ChatError) -> ContactInvitation { try await core.invite() }
-
-    public func accept(_ link: String) async throws(ChatError) -> Int64 { try await core.accept(link) }
-
-    public func contact(of connection: Int64) async throws(ChatError) -> Chat? {
-        try await core.contact(of: connection)
-    }
-
     public func security(of chat: ChatReference) async throws(ChatError) -> ContactSecurity? {
         chat == .links ? nil : try await core.security(of: chat)
     }
@@ -366,16 +359,6 @@ public final class LinkedCore: ChatCore {
         try await core.requireVerification(of: chat, isRequired)
     }
 
-    public func connections(
-        after number: Int64, count: Int
-    ) async throws(ChatError) -> [ListedConnection] {
-        try await core.connections(after: number, count: count)
-    }
-
-    public func deleteConnection(_ number: Int64) async throws(ChatError) {
-        try await core.deleteConnection(number)
-    }
-
     public func renewKeys(of chat: ChatReference) async throws(ChatError) {
         try Self.refuse(chat)
         try await core.renewKeys(of: chat)
@@ -384,24 +367,6 @@ public final class LinkedCore: ChatCore {
     public func moveQueue(of chat: ChatReference) async throws(ChatError) {
         try Self.refuse(chat)
         try await core.moveQueue(of: chat)
-    }
-
-    public func createAddress(_ acceptance: RequestAcceptance?) async throws(ChatError) -> ContactAddress {
-        try await core.createAddress(acceptance)
-    }
-
-    public func address() async throws(ChatError) -> ContactAddress? { try await core.address() }
-
-    public func deleteAddress() async throws(ChatError) { try await core.deleteAddress() }
-
-    public func requests() async throws(ChatError) -> [WaitingRequest] { try await core.requests() }
-
-    public func acceptRequest(_ number: Int64) async throws(ChatError) -> Int64 {
-        try await core.acceptRequest(number)
-    }
-
-    public func rejectRequest(_ number: Int64) async throws(ChatError) {
-        try await core.rejectRequest(number)
     }
 
     public func leaveChat(_ chat: ChatReference) async throws(ChatError) {

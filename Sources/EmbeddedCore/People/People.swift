@@ -8,7 +8,7 @@ import SMP
 
 /// A profile's contacts on the network. Opens the agent on first use, so that a profile without such contacts
 /// opens nothing.
-final class People: Sendable {
+final class People: ContactKeeping {
     private struct State {
         var opening: Task<ProfileAgent, any Error>?
         var receiving: Task<Void, Never>?

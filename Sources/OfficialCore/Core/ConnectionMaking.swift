@@ -3,7 +3,7 @@ import ChatCore
 import CoreServices
 
 /// Connects to contacts through the core.
-struct ConnectionMaking: Sendable {
+struct ConnectionMaking: ContactKeeping {
     private let connection: CoreConnection
     private let index: IndexStore
     private let user: Int64

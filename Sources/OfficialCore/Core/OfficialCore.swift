@@ -12,7 +12,7 @@ import Posix
 /// history is read once, in the background. Without changes there are no requests.
 ///
 /// This type only composes its services.
-public final class OfficialCore: ChatCore {
+public final class OfficialCore: ChatCore, ContactForwarding {
     public let profile: Profile
     public let limits = ChatLimits(maxFileSize: FilePolicy.xftpLimit)
     public var stagingFolder: String { staging.path }
@@ -41,6 +41,7 @@ public final class OfficialCore: ChatCore {
     private let removals: Removals
     private let management: ChatManagement
     private let people: ConnectionMaking
+    public var contacts: any ContactKeeping { people }
     private let deliveries: PendingDeliveries
     private let intake: EventIntake
     private let historyReader: HistoryReader
@@ -539,50 +540,6 @@ public final class OfficialCore: ChatCore {
     /// Parsed from the link, because the core would only return text of the sender.
     public func standaloneFileInfo(_ link: String) async throws(ChatError) -> StandaloneFile {
         try await .described(by: link)
-    }
-
-    // MARK: - Contacts
-
-    public func invite() async throws(ChatError) -> ContactInvitation { try await people.invite() }
-
-    public func accept(_ link: String) async throws(ChatError) -> Int64 { try await people.accept(link) }
-
-    public func contact(of connection: Int64) async throws(ChatError) -> Chat? {
-        try await people.contact(of: connection)
-    }
-
-    public func security(of chat: ChatReference) async throws(ChatError) -> ContactSecurity? {
-        try await people.security(of: chat)
-    }
-
-    public func verify(_ chat: ChatReference, code: String?) async throws(ChatError) {
-        try await people.verify(chat, code: code)
-    }
-
-    public func renewKeys(of chat: ChatReference) async throws(ChatError) {
-        try await people.renewKeys(of: chat)
-    }
-
-    public func moveQueue(of chat: ChatReference) async throws(ChatError) {
-        try await people.moveQueue(of: chat)
-    }
-
-    public func createAddress(_ acceptance: RequestAcceptance?) async throws(ChatError) -> ContactAddress {
-        try await people.createAddress(acceptance)
-    }
-
-    public func address() async throws(ChatError) -> ContactAddress? { try await people.address() }
-
-    public func deleteAddress() async throws(ChatError) { try await people.deleteAddress() }
-
-    public func requests() async throws(ChatError) -> [WaitingRequest] { try await people.requests() }
-
-    public func acceptRequest(_ number: Int64) async throws(ChatError) -> Int64 {
-        try await people.acceptRequest(number)
-    }
-
-    public func rejectRequest(_ number: Int64) async throws(ChatError) {
-        try await people.rejectRequest(number)
     }
 
     // MARK: - Chats
