@@ -5,25 +5,13 @@ import Namespace
 import Posix
 
 /// Implements chmod, chown, truncate and utimensat. Stateless; thread-safe.
-final class AttributeWriter: Sendable {
-    private let names: Namespace
-    private let nodes: NodeLookup
-    private let reader: AttributeReader
-    private let pasted: PastedChanges
-    private let outbox: any DraftStore
-    private let clock: any WallClock
-
-    init(
-        names: Namespace, nodes: NodeLookup, reader: AttributeReader, pasted: PastedChanges,
-        outbox: any DraftStore, clock: any WallClock
-    ) {
-        self.outbox = outbox
-        self.pasted = pasted
-        self.names = names
-        self.nodes = nodes
-        self.reader = reader
-        self.clock = clock
-    }
+struct AttributeWriter: Sendable {
+    let names: Namespace
+    let nodes: NodeLookup
+    let reader: AttributeReader
+    let pasted: PastedChanges
+    let outbox: any DraftStore
+    let clock: any WallClock
 
     /// Applies a change and replies with the new attributes.
     /// - Parameters:

@@ -7,28 +7,15 @@ import Posix
 
 /// Renames, removes and retries drafts: each change goes first to the outbox, then to the index of names. Stateless;
 /// thread-safe.
-final class DraftChanges: Sendable {
-    private let names: Namespace
-    private let outbox: any DraftStore
-    private let drafts: DraftTable
-    private let nodes: NodeLookup
-    private let notices: TreeNotices
-    private let folders: PastedFolders
-    private let references: KernelReferences
+struct DraftChanges: Sendable {
+    let names: Namespace
+    let outbox: any DraftStore
+    let drafts: DraftTable
+    let nodes: NodeLookup
+    let notices: TreeNotices
+    let folders: PastedFolders
+    let references: KernelReferences
     private let log = Log("filesystem")
-
-    init(
-        names: Namespace, outbox: any DraftStore, drafts: DraftTable, nodes: NodeLookup,
-        notices: TreeNotices, folders: PastedFolders, references: KernelReferences
-    ) {
-        self.references = references
-        self.folders = folders
-        self.names = names
-        self.outbox = outbox
-        self.drafts = drafts
-        self.nodes = nodes
-        self.notices = notices
-    }
 
     /// Returns the error for an invalid file name, or nil.
     static func refusal(of name: EntryName) -> FileSystemError? {

@@ -7,37 +7,19 @@ import Posix
 
 /// Implements unlink(2): removes a draft, withdraws a queued or sending file, or deletes an item if the mount's policy
 /// permits. Stateless; thread-safe.
-final class EntryRemover: Sendable {
-    private let names: Namespace
-    private let nodes: NodeLookup
-    private let outbox: any DraftStore
-    private let drafts: DraftChanges
-    private let core: any ChatCore
-    private let contents: any ContentStore
-    private let notices: TreeNotices
-    private let rule: DeletionRule
-    private let readers: RecentReaders
-    private let user: UserConnection
-    private let timeout: Duration
-
-    /// - Parameter timeout: Maximum wait for the core.
-    init(
-        names: Namespace, nodes: NodeLookup, outbox: any DraftStore, drafts: DraftChanges,
-        core: any ChatCore, contents: any ContentStore, notices: TreeNotices,
-        rule: DeletionRule, readers: RecentReaders, user: UserConnection, timeout: Duration
-    ) {
-        self.timeout = timeout
-        self.readers = readers
-        self.user = user
-        self.names = names
-        self.nodes = nodes
-        self.outbox = outbox
-        self.drafts = drafts
-        self.core = core
-        self.contents = contents
-        self.notices = notices
-        self.rule = rule
-    }
+struct EntryRemover: Sendable {
+    let names: Namespace
+    let nodes: NodeLookup
+    let outbox: any DraftStore
+    let drafts: DraftChanges
+    let core: any ChatCore
+    let contents: any ContentStore
+    let notices: TreeNotices
+    let rule: DeletionRule
+    let readers: RecentReaders
+    let user: UserConnection
+    /// Maximum wait for the core.
+    let timeout: Duration
 
     /// - Parameter thread: The calling thread; 0 if unknown.
     func remove(_ name: EntryName, in folder: NodeID, by thread: pid_t = 0) -> Answer<Void> {

@@ -3,29 +3,15 @@ import Namespace
 
 /// Creates, renames and removes names. Routes each request to the chat or the pasted folder that owns the name, loads
 /// the folder first, and notifies the user of refusals. Stateless; thread-safe.
-final class NameChanges: Sendable {
-    private let loader: FolderLoader
-    private let opener: FileOpener
-    private let drafts: DraftChanges
-    private let pasted: PastedChanges
-    private let remover: EntryRemover
-    private let attributes: AttributeReader
-    private let outbox: any DraftStore
-    private let user: UserConnection
-
-    init(
-        loader: FolderLoader, opener: FileOpener, drafts: DraftChanges, pasted: PastedChanges,
-        remover: EntryRemover, attributes: AttributeReader, outbox: any DraftStore, user: UserConnection
-    ) {
-        self.outbox = outbox
-        self.loader = loader
-        self.opener = opener
-        self.drafts = drafts
-        self.pasted = pasted
-        self.remover = remover
-        self.attributes = attributes
-        self.user = user
-    }
+struct NameChanges: Sendable {
+    let loader: FolderLoader
+    let opener: FileOpener
+    let drafts: DraftChanges
+    let pasted: PastedChanges
+    let remover: EntryRemover
+    let attributes: AttributeReader
+    let outbox: any DraftStore
+    let user: UserConnection
 
     func create(
         _ name: EntryName, in folder: NodeID, flags: Int32, by thread: pid_t

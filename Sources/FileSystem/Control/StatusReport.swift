@@ -6,38 +6,20 @@ import Posix
 
 /// Collects the content of `status.json` and `transfers`. The core lists unsettled items, so the cost does not grow
 /// with the history. Stateless.
-final class StatusReport: Sendable {
-    private let names: Namespace
-    private let contents: any ContentStore
-    private let core: any ChatCore
-    private let loader: FolderLoader
-    private let nodes: NodeLookup
-    private let entries: EntryReporter
-    private let kernel: KernelConnection
-    private let callers: CallerCheck
+struct StatusReport: Sendable {
+    let names: Namespace
+    let contents: any ContentStore
+    let core: any ChatCore
+    let loader: FolderLoader
+    let nodes: NodeLookup
+    let entries: EntryReporter
+    let kernel: KernelConnection
+    let callers: CallerCheck
+    let settings: FileSystemSettings
+    let beginning: Timestamp
+    let last: LastProblem
     private var profile: Profile { core.profile }
-    private let settings: FileSystemSettings
-    private let beginning: Timestamp
-    private let last: LastProblem
     private let log = Log("filesystem")
-
-    init(
-        names: Namespace, contents: any ContentStore, core: any ChatCore, loader: FolderLoader,
-        nodes: NodeLookup, entries: EntryReporter, kernel: KernelConnection, callers: CallerCheck,
-        settings: FileSystemSettings, beginning: Timestamp, last: LastProblem
-    ) {
-        self.last = last
-        self.names = names
-        self.contents = contents
-        self.nodes = nodes
-        self.entries = entries
-        self.kernel = kernel
-        self.callers = callers
-        self.core = core
-        self.loader = loader
-        self.settings = settings
-        self.beginning = beginning
-    }
 
     /// Excludes `.chatfs` and the folder of links.
     private var chatCount: Int {

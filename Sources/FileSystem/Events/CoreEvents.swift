@@ -5,35 +5,18 @@ import Namespace
 import Posix
 
 /// Applies core events to the tree. An event that fails part-way can be applied again as a whole. Stateless.
-final class CoreEvents: Sendable {
-    private let names: Namespace
-    private let contents: any ContentStore
-    private let outbox: any DraftStore
-    private let loader: FolderLoader
-    private let control: ControlFiles
-    private let notices: TreeNotices
-    private let tree: TreeUpdater
-    private let messages: MessageFiles
-    private let folders: PastedFolders
-    private let user: UserConnection
+struct CoreEvents: Sendable {
+    let names: Namespace
+    let contents: any ContentStore
+    let outbox: any DraftStore
+    let loader: FolderLoader
+    let control: ControlFiles
+    let notices: TreeNotices
+    let tree: TreeUpdater
+    let messages: MessageFiles
+    let folders: PastedFolders
+    let user: UserConnection
     private let log = Log("filesystem")
-
-    init(
-        names: Namespace, contents: any ContentStore, outbox: any DraftStore, loader: FolderLoader,
-        control: ControlFiles, notices: TreeNotices, tree: TreeUpdater,
-        messages: MessageFiles, folders: PastedFolders, user: UserConnection
-    ) {
-        self.user = user
-        self.folders = folders
-        self.names = names
-        self.contents = contents
-        self.outbox = outbox
-        self.loader = loader
-        self.control = control
-        self.notices = notices
-        self.tree = tree
-        self.messages = messages
-    }
 
     func take(_ event: ChatEvent) async throws {
         switch event {
@@ -141,19 +124,10 @@ final class CoreEvents: Sendable {
 
 /// Reports hydration changes to `TreeNotices`. Stateless; never changes a name.
 struct ContentNotices: Sendable {
-    private let names: Namespace
-    private let contents: any ContentStore
-    private let notices: TreeNotices
-    private let types: ContentTypes
-
-    init(
-        names: Namespace, contents: any ContentStore, notices: TreeNotices, types: ContentTypes
-    ) {
-        self.types = types
-        self.names = names
-        self.contents = contents
-        self.notices = notices
-    }
+    let names: Namespace
+    let contents: any ContentStore
+    let notices: TreeNotices
+    let types: ContentTypes
 
     func changes() -> AsyncStream<HydrationChange> { contents.changes() }
 

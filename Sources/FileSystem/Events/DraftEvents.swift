@@ -6,30 +6,16 @@ import Posix
 
 /// Applies draft changes that the user did not make to the tree. A change that fails part-way can be applied again as a
 /// whole. Stateless.
-final class DraftEvents: Sendable {
-    private let names: Namespace
-    private let contents: any ContentStore
-    private let outbox: any DraftStore
-    private let drafts: DraftTable
-    private let references: KernelReferences
-    private let notices: TreeNotices
-    private let tree: TreeUpdater
-    private let folders: PastedFolders
+struct DraftEvents: Sendable {
+    let names: Namespace
+    let contents: any ContentStore
+    let outbox: any DraftStore
+    let drafts: DraftTable
+    let references: KernelReferences
+    let notices: TreeNotices
+    let tree: TreeUpdater
+    let folders: PastedFolders
     private let log = Log("filesystem")
-
-    init(
-        names: Namespace, contents: any ContentStore, outbox: any DraftStore, drafts: DraftTable,
-        references: KernelReferences, notices: TreeNotices, tree: TreeUpdater, folders: PastedFolders
-    ) {
-        self.folders = folders
-        self.names = names
-        self.contents = contents
-        self.outbox = outbox
-        self.drafts = drafts
-        self.references = references
-        self.notices = notices
-        self.tree = tree
-    }
 
     func take(_ change: DraftChange) async throws {
         switch change {

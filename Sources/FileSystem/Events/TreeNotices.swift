@@ -3,18 +3,11 @@ import Namespace
 /// Reports tree changes to the kernel (names, attributes and pages), to folder watchers, which the kernel notifies only
 /// of its own requests, and to programs. This type alone decides the receivers of each change. Thread-safe; never waits
 /// for a receiver.
-final class TreeNotices: Sendable {
-    private let kernel: KernelConnection
-    private let watchers: FolderWatchers
-    private let programs: TreeAnnouncer
-    private let last: LastProblem
-
-    init(kernel: KernelConnection, watchers: FolderWatchers, programs: TreeAnnouncer, last: LastProblem) {
-        self.last = last
-        self.kernel = kernel
-        self.watchers = watchers
-        self.programs = programs
-    }
+struct TreeNotices: Sendable {
+    let kernel: KernelConnection
+    let watchers: FolderWatchers
+    let programs: TreeAnnouncer
+    let last: LastProblem
 
     /// Reports a change that a kernel request made. The kernel already notifies watchers.
     func requested(_ change: NamespaceChange) { programs.tell(change) }

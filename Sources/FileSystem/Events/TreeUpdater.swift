@@ -4,27 +4,14 @@ import Namespace
 import Posix
 
 /// Changes the tree without a kernel request: in the index, in memory, and then through `TreeNotices`. Stateless.
-final class TreeUpdater: Sendable {
-    private let names: Namespace
-    private let core: any ChatCore
-    private let contents: any ContentStore
-    private let loader: FolderLoader
-    private let notices: TreeNotices
-    private let memory: ItemMemory
-    private let clock: any WallClock
-
-    init(
-        names: Namespace, core: any ChatCore, contents: any ContentStore, loader: FolderLoader,
-        notices: TreeNotices, memory: ItemMemory, clock: any WallClock
-    ) {
-        self.names = names
-        self.core = core
-        self.contents = contents
-        self.loader = loader
-        self.notices = notices
-        self.memory = memory
-        self.clock = clock
-    }
+struct TreeUpdater: Sendable {
+    let names: Namespace
+    let core: any ChatCore
+    let contents: any ContentStore
+    let loader: FolderLoader
+    let notices: TreeNotices
+    let memory: ItemMemory
+    let clock: any WallClock
 
     /// Runs one change of the index on a blocking thread.
     @discardableResult

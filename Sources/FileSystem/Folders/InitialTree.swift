@@ -5,24 +5,12 @@ import Posix
 
 /// Builds the tree of a new mount: the chats and the drafts of earlier mounts. Stateless.
 struct InitialTree: Sendable {
-    private let names: Namespace
-    private let core: any ChatCore
-    private let outbox: any DraftStore
-    private let drafts: DraftTable
-    private let loader: FolderLoader
-    private let folders: PastedFolders
-
-    init(
-        names: Namespace, core: any ChatCore, outbox: any DraftStore, drafts: DraftTable,
-        loader: FolderLoader, folders: PastedFolders
-    ) {
-        self.folders = folders
-        self.names = names
-        self.core = core
-        self.outbox = outbox
-        self.drafts = drafts
-        self.loader = loader
-    }
+    let names: Namespace
+    let core: any ChatCore
+    let outbox: any DraftStore
+    let drafts: DraftTable
+    let loader: FolderLoader
+    let folders: PastedFolders
 
     /// Shows the chats and drafts, and returns the chats.
     func show() async throws -> [Chat] {

@@ -7,18 +7,13 @@ import Posix
 
 /// Computes SHA-256 of local files, so that programs can compare their files with those in chats. Each digest is
 /// computed once, on request; nothing is fetched. Stateless; thread-safe.
-final class ContentDigests: Sendable {
-    private let names: Namespace
-    private let contents: any ContentStore
+struct ContentDigests: Sendable {
+    let names: Namespace
+    let contents: any ContentStore
 
     /// Maximum wait for a piece of a local file, whose stored copy may need verification first.
     private static let timeout = Duration.seconds(60)
     private static let pieceLength: UInt64 = 1 << 20
-
-    init(names: Namespace, contents: any ContentStore) {
-        self.names = names
-        self.contents = contents
-    }
 
     /// Returns the known digests, and with `isComputing` those of all nodes whose files are local. Omits unreadable
     /// files.

@@ -7,25 +7,14 @@ import Posix
 
 /// Makes archives of pasted folders. An archive is a hidden draft until it replaces its folder. Stateless. All calls
 /// block.
-final class FolderArchives: Sendable {
-    private let names: Namespace
-    private let outbox: any DraftStore
-    private let tree: PastedTree
-    private let drafts: DraftTable
-    private let archiver: (any FolderArchiving)?
+struct FolderArchives: Sendable {
+    let names: Namespace
+    let outbox: any DraftStore
+    let tree: PastedTree
+    let drafts: DraftTable
+    /// nil if archives cannot be made.
+    let archiver: (any FolderArchiving)?
     private let log = Log("filesystem")
-
-    /// - Parameter archiver: nil if archives cannot be made.
-    init(
-        names: Namespace, outbox: any DraftStore, tree: PastedTree, drafts: DraftTable,
-        archiver: (any FolderArchiving)?
-    ) {
-        self.names = names
-        self.outbox = outbox
-        self.tree = tree
-        self.drafts = drafts
-        self.archiver = archiver
-    }
 
     /// Archives a folder's current content. Returns the closed archive and the versions of its parts.
     /// - Throws: `CancellationError` if `isCurrent` returns false, or the error that prevented the archive. Leaves no
