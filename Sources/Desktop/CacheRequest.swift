@@ -26,7 +26,7 @@ public struct CacheRequest: Codable, Hashable, Sendable {
 }
 
 /// The daemon's reply.
-public struct CacheAnswer: Codable, Hashable, Sendable {
+public struct CacheAnswer: ControlAnswer, Codable, Hashable, Sendable {
     /// False while the file is still downloading; repeat the request.
     public var isDone: Bool
     /// Percentage of the file that is local.

@@ -57,7 +57,7 @@ public struct ChatManagementRequest: Codable, Hashable, Sendable {
 }
 
 /// The daemon's reply: one line of JSON.
-struct ChatManagementReply: Codable, Hashable {
+struct ChatManagementReply: ControlAnswer, Codable, Hashable {
     var names: [String]?
     /// A sentence that tells why the request failed.
     var problem: String?

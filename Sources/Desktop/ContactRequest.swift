@@ -242,7 +242,7 @@ public struct ContactRequest: Codable, Hashable, Sendable {
 }
 
 /// The reply: one line of JSON.
-public struct ContactAnswer: Codable, Hashable, Sendable {
+public struct ContactAnswer: ControlAnswer, Codable, Hashable, Sendable {
     /// The connection to pass to `look`.
     public var connection: Int64?
     /// The new link. A secret.

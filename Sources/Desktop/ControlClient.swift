@@ -23,14 +23,9 @@ public final class ControlClient: Sendable {
     /// Returns nil if the profile is not mounted or its process is ending.
     /// - Throws: `.system`.
     public static func connect(profileFolder: String) throws(DesktopError) -> ControlClient? {
-        do throws(SystemError) {
-            let folder = try ControlSocket.openFolder(profileFolder)
-            guard let socket = try ControlSocket.connect(in: folder) else { return nil }
-            return ControlClient(
-                ControlChannel(socket, timeout: .seconds(120)), profileFolder: profileFolder)
-        } catch {
-            throw DesktopError(error)
-        }
+        let folder = try ControlSocket.openFolder(profileFolder)
+        guard let socket = try ControlSocket.connect(in: folder) else { return nil }
+        return ControlClient(ControlChannel(socket, timeout: .seconds(120)), profileFolder: profileFolder)
     }
 
     /// Connects to the daemon of an official core's mounted profile. A core has one active profile, and its directory
@@ -50,13 +45,22 @@ public final class ControlClient: Sendable {
         return nil
     }
 
+    /// Sends a request and returns its answer.
+    private func answer<Answer: ControlAnswer>(
+        to request: some Encodable, timeout: Duration? = nil
+    ) throws(DesktopError) -> Answer {
+        try channel.send(request)
+        let answer = try channel.receive(Answer.self, timeout: timeout)
+        if let problem = answer.problem { throw DesktopError(.refused, problem) }
+        return answer
+    }
+
     /// Returns the terms for sending a file to a chat.
     /// - Parameter chat: A name for `NamedChats`.
     /// - Throws: `.refused` with the daemon's reason; see the class for others.
     public func terms(for chat: String) throws(DesktopError) -> SendingTerms {
-        try channel.send(SendingInquiry(destination: chat))
-        let reply = try channel.receive(SendingTermsReply.self, timeout: Self.timeout)
-        if let problem = reply.problem { throw DesktopError(.refused, problem) }
+        let reply: SendingTermsReply = try answer(
+            to: SendingInquiry(destination: chat), timeout: Self.timeout)
         guard let terms = reply.terms else { throw DesktopError.malformed }
         return terms
     }
@@ -87,18 +91,13 @@ public final class ControlClient: Sendable {
     /// then repeats the request.
     /// - Throws: `.refused` with the daemon's reason; see the class for others.
     public func ask(_ request: CacheRequest) throws(DesktopError) -> CacheAnswer {
-        try channel.send(request)
-        let answer = try channel.receive(CacheAnswer.self)
-        if let problem = answer.problem { throw DesktopError(.refused, problem) }
-        return answer
+        try answer(to: request)
     }
 
     /// Shows or changes the keep rules.
     /// - Throws: `.refused` with the daemon's reason; see the class for others.
     public func ask(_ request: KeepRequest) throws(DesktopError) -> [KeepAnswer.Rule] {
-        try channel.send(request)
-        let answer = try channel.receive(KeepAnswer.self)
-        if let problem = answer.problem { throw DesktopError(.refused, problem) }
+        let answer: KeepAnswer = try self.answer(to: request)
         guard let rules = answer.rules else { throw DesktopError.malformed }
         return rules
     }
@@ -107,19 +106,14 @@ public final class ControlClient: Sendable {
     /// - Returns: The deleted copies.
     /// - Throws: `.refused` with the daemon's reason; see the class for others.
     public func ask(_ request: FreeRequest) throws(DesktopError) -> [FileID] {
-        try channel.send(request)
-        let answer = try channel.receive(FreeAnswer.self)
-        if let problem = answer.problem { throw DesktopError(.refused, problem) }
+        let answer: FreeAnswer = try self.answer(to: request)
         return answer.freed.map { FileID($0) }
     }
 
     /// Finds or deletes messages with files.
     /// - Throws: `.refused` with the daemon's reason; see the class for others.
     public func ask(_ request: DeleteRequest) throws(DesktopError) -> DeleteAnswer {
-        try channel.send(request)
-        let answer = try channel.receive(DeleteAnswer.self)
-        if let problem = answer.problem { throw DesktopError(.refused, problem) }
-        return answer
+        try answer(to: request)
     }
 
     /// Lists or changes chats.
@@ -130,9 +124,7 @@ public final class ControlClient: Sendable {
         while true {
             var request = request
             if request.manage == .list { request.skipped = names.count }
-            try channel.send(request)
-            let reply = try channel.receive(ChatManagementReply.self)
-            if let problem = reply.problem { throw DesktopError(.refused, problem) }
+            let reply: ChatManagementReply = try answer(to: request)
             guard let part = reply.names else { throw DesktopError.malformed }
             names += part
             if request.manage != .list || part.count < ChatManagementRequest.maxNames { return names }
@@ -142,10 +134,7 @@ public final class ControlClient: Sendable {
     /// Sends a request about contacts.
     /// - Throws: `.refused` with the daemon's reason; see the class for others.
     public func ask(_ request: ContactRequest) throws(DesktopError) -> ContactAnswer {
-        try channel.send(request)
-        let answer = try channel.receive(ContactAnswer.self)
-        if let problem = answer.problem { throw DesktopError(.refused, problem) }
-        return answer
+        try answer(to: request)
     }
 
     /// Sends a request about the folder of links.
@@ -156,9 +145,7 @@ public final class ControlClient: Sendable {
         while true {
             var request = request
             if request.linking == .list { request.before = links.last?.number }
-            try channel.send(request)
-            let reply = try channel.receive(LinkReply.self)
-            if let problem = reply.problem { throw DesktopError(.refused, problem) }
+            let reply: LinkReply = try answer(to: request)
             guard let part = reply.links else { throw DesktopError.malformed }
             links += part
             if request.linking != .list || part.isEmpty { return links }

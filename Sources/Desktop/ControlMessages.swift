@@ -59,7 +59,7 @@ struct SendingInquiry: Codable, Hashable {
 }
 
 /// The daemon's reply: one line of JSON.
-struct SendingTermsReply: Codable, Hashable {
+struct SendingTermsReply: ControlAnswer, Codable, Hashable {
     var terms: SendingTerms?
     /// A sentence that tells why the request failed.
     var problem: String?

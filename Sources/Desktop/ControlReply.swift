@@ -1,5 +1,11 @@
 import ChatCore
 
+/// The answer to most requests.
+protocol ControlAnswer: Decodable {
+    /// A sentence that tells why the request failed.
+    var problem: String? { get }
+}
+
 /// The daemon's reply: one line of JSON.
 struct ControlReply: Codable, Hashable {
     /// The item that the file became.

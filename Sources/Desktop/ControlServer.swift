@@ -65,15 +65,11 @@ public final class ControlServer: Sendable {
         self.answerKeepRequest = answerKeepRequest
         self.answerFreeRequest = answerFreeRequest
         self.answerDeleteRequest = answerDeleteRequest
-        do throws(SystemError) {
-            let opened = try SocketListener(
-                in: ControlSocket.openFolder(profileFolder), named: ControlSocket.name,
-                threads: ("control", "control-peer"), limit: Self.maxConnections
-            ) { [weak self] in self?.converse(ControlChannel($0, timeout: Self.timeout)) }
-            listener.withLock { $0 = opened }
-        } catch {
-            throw DesktopError(error)
-        }
+        let opened = try SocketListener(
+            in: ControlSocket.openFolder(profileFolder), named: ControlSocket.name,
+            threads: ("control", "control-peer"), limit: Self.maxConnections
+        ) { [weak self] in self?.converse(ControlChannel($0, timeout: Self.timeout)) }
+        listener.withLock { $0 = opened }
     }
 
     /// Stops accepting connections. Running conversations end by themselves.

@@ -26,7 +26,16 @@ enum ControlSocket {
     }
 
     /// Returns nil if no process listens.
-    static func connect(in folder: OpenFile, named name: String = name) throws(SystemError) -> OpenFile? {
+    /// - Throws: `.system`.
+    static func connect(in folder: OpenFile, named name: String = name) throws(DesktopError) -> OpenFile? {
+        do throws(SystemError) {
+            return try connected(in: folder, name)
+        } catch {
+            throw DesktopError(error)
+        }
+    }
+
+    private static func connected(in folder: OpenFile, _ name: String) throws(SystemError) -> OpenFile? {
         let socket = try make()
         return try withAddress(in: folder, name) { (address, length) throws(SystemError) in
             // The queue of connections is full only briefly.
@@ -43,8 +52,13 @@ enum ControlSocket {
         }
     }
 
-    static func openFolder(_ path: String) throws(SystemError) -> OpenFile {
-        try OpenFile(path, flags: chatfs_o_path | chatfs_o_directory | chatfs_o_nofollow)
+    /// - Throws: `.system`.
+    static func openFolder(_ path: String) throws(DesktopError) -> OpenFile {
+        do throws(SystemError) {
+            return try OpenFile(path, flags: chatfs_o_path | chatfs_o_directory | chatfs_o_nofollow)
+        } catch {
+            throw DesktopError(error)
+        }
     }
 
     private static func make() throws(SystemError) -> OpenFile {

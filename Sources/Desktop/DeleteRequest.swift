@@ -44,7 +44,7 @@ public struct DeleteRequest: Codable, Hashable, Sendable {
 }
 
 /// The reply: one line of JSON.
-public struct DeleteAnswer: Codable, Hashable, Sendable {
+public struct DeleteAnswer: ControlAnswer, Codable, Hashable, Sendable {
     /// The single match.
     public struct Found: Codable, Hashable, Sendable {
         public var item: Int64

@@ -23,7 +23,7 @@ public struct FreeRequest: Codable, Hashable, Sendable {
 }
 
 /// The reply: one line of JSON.
-public struct FreeAnswer: Codable, Hashable, Sendable {
+public struct FreeAnswer: ControlAnswer, Codable, Hashable, Sendable {
     /// Files whose copies were deleted.
     public var freed: [Int64]
     /// A sentence that tells why the other files were not examined.

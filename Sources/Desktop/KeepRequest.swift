@@ -32,7 +32,7 @@ public struct KeepRequest: Codable, Hashable, Sendable {
 }
 
 /// The reply: the resulting rules.
-public struct KeepAnswer: Codable, Hashable, Sendable {
+public struct KeepAnswer: ControlAnswer, Codable, Hashable, Sendable {
     /// The rule of all chats, or of one.
     public struct Rule: Codable, Hashable, Sendable {
         /// The chat's reference; nil for the rule of all chats without their own.

@@ -130,7 +130,7 @@ public struct LinkDescription: Codable, Hashable, Sendable {
 }
 
 /// The daemon's reply: one line of JSON.
-struct LinkReply: Codable, Hashable {
+struct LinkReply: ControlAnswer, Codable, Hashable {
     var links: [LinkDescription]?
     /// A sentence that tells why the request failed.
     var problem: String?

@@ -75,14 +75,10 @@ public final class RelayControlServer: Sendable {
     public init(
         folder: String, answer: @escaping @Sendable (RelayRequest) async -> RelayAnswer
     ) throws(DesktopError) {
-        do throws(SystemError) {
-            listener = try SocketListener(
-                in: ControlSocket.openFolder(folder), named: ControlSocket.name,
-                threads: ("relay-control", "relay-peer"), limit: 4
-            ) { Self.converse(ControlChannel($0, timeout: .seconds(10)), answer) }
-        } catch {
-            throw DesktopError(error)
-        }
+        listener = try SocketListener(
+            in: ControlSocket.openFolder(folder), named: ControlSocket.name,
+            threads: ("relay-control", "relay-peer"), limit: 4
+        ) { Self.converse(ControlChannel($0, timeout: .seconds(10)), answer) }
     }
 
     /// Stops listening.
@@ -103,13 +99,7 @@ public enum RelayControlClient {
     /// Sends a request to the relay of a directory; nil if none is running. Blocks.
     /// - Throws: `.noAnswer`, `.malformed`, `.system`; `.refused` with the relay's reason.
     public static func ask(_ request: RelayRequest, folder: String) throws(DesktopError) -> RelayAnswer? {
-        let socket: OpenFile?
-        do throws(SystemError) {
-            socket = try ControlSocket.connect(in: ControlSocket.openFolder(folder))
-        } catch {
-            throw DesktopError(error)
-        }
-        guard let socket else { return nil }
+        guard let socket = try ControlSocket.connect(in: ControlSocket.openFolder(folder)) else { return nil }
         let channel = ControlChannel(socket, timeout: .seconds(600))
         try channel.send(request)
         let answer = try channel.receive(RelayAnswer.self)

@@ -25,16 +25,21 @@ final class SocketListener: Sendable {
     ///   - threads: Names of the listening thread and the serving threads.
     ///   - limit: Maximum number of connections; others are closed at once.
     ///   - serve: Serves a connection; blocks until it ends.
+    /// - Throws: `.system`.
     init(
         in folder: OpenFile, named name: String, threads: (waits: StaticString, serves: StaticString),
         limit: Int, serve: @escaping @Sendable (OpenFile) -> Void
-    ) throws(SystemError) {
+    ) throws(DesktopError) {
         self.folder = folder
         self.name = name
         self.limit = limit
         self.serve = serve
-        socket = try ControlSocket.listen(in: folder, named: name)
-        wakeUp = try WakeUp()
+        do throws(SystemError) {
+            socket = try ControlSocket.listen(in: folder, named: name)
+            wakeUp = try WakeUp()
+        } catch {
+            throw DesktopError(error)
+        }
         Thread.start("\(threads.waits)") { self.work("\(threads.serves)") }
     }
 

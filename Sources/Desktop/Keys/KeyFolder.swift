@@ -30,7 +30,7 @@ enum KeyFolder {
     /// Returns true if the process accepts connections, or may accept them.
     static func isListening(_ process: pid_t, in dataFolder: String) -> Bool {
         guard let folder = try? ControlSocket.openFolder(dataFolder + "/" + name) else { return false }
-        do throws(SystemError) {
+        do throws(DesktopError) {
             return try ControlSocket.connect(in: folder, named: "\(process)") != nil
         } catch {
             return true

@@ -31,15 +31,16 @@ public final class KeyServer: Sendable {
         state = Lock(State(holding: holding, key: key))
         self.clock = clock
         self.whenForgotten = whenForgotten
+        let folder: OpenFile
         do throws(SystemError) {
-            let opened = try SocketListener(
-                in: KeyFolder.make(in: dataFolder), named: "\(getpid())", threads: ("keys", "key-peer"),
-                limit: 8
-            ) { [weak self] in self?.converse(ControlChannel($0, timeout: .seconds(3))) }
-            listener.withLock { $0 = opened }
+            folder = try KeyFolder.make(in: dataFolder)
         } catch {
             throw DesktopError(error)
         }
+        let opened = try SocketListener(
+            in: folder, named: "\(getpid())", threads: ("keys", "key-peer"), limit: 8
+        ) { [weak self] in self?.converse(ControlChannel($0, timeout: .seconds(3))) }
+        listener.withLock { $0 = opened }
     }
 
     /// Stops listening and forgets the key.

@@ -16,15 +16,10 @@ public final class ProgramClient: Sendable {
     /// - Parameter path: Path of the socket from `status.json`.
     /// - Throws: `.system` if no process listens, `.malformed` for another protocol version, `.noAnswer`.
     public init(path: String) throws(DesktopError) {
-        do throws(SystemError) {
-            guard let name = path.lastPathName,
-                let socket = try ControlSocket.connect(
-                    in: ControlSocket.openFolder(path.parentPath), named: name)
-            else { throw SystemError(code: ECONNREFUSED, operation: "reach the mount's process") }
-            channel = ControlChannel(socket, timeout: Self.timeout)
-        } catch {
-            throw DesktopError(error)
-        }
+        guard let name = path.lastPathName,
+            let socket = try ControlSocket.connect(in: ControlSocket.openFolder(path.parentPath), named: name)
+        else { throw DesktopError(SystemError(code: ECONNREFUSED, operation: "reach the mount's process")) }
+        channel = ControlChannel(socket, timeout: Self.timeout)
         greeting = try channel.receive(ProgramGreeting.self)
         guard greeting.chatfs == ProgramProtocol.version else { throw DesktopError.malformed }
     }

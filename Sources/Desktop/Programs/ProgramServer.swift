@@ -26,11 +26,7 @@ public struct ProgramSocket: Sendable {
             Self.sweep(folder)
             return
         }
-        do throws(SystemError) {
-            folder = try ControlSocket.openFolder(profileFolder)
-        } catch {
-            throw DesktopError(error)
-        }
+        folder = try ControlSocket.openFolder(profileFolder)
         name = Self.nameInProfile
         path = "\(profileFolder)/\(name)"
     }
@@ -64,7 +60,7 @@ public struct ProgramSocket: Sendable {
         guard fstatat(folder.descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0,
             status.st_mode & S_IFMT == S_IFSOCK, time(nil) - status.st_mtim.tv_sec > 60
         else { return false }
-        if case .success(nil) = Result(catching: { () throws(SystemError) in
+        if case .success(nil) = Result(catching: { () throws(DesktopError) in
             try ControlSocket.connect(in: folder, named: name)
         }) {
             return true
@@ -83,14 +79,10 @@ public final class ProgramServer: Sendable {
     /// Starts listening (mode 0600).
     /// - Throws: `.system` if the socket cannot be created.
     public init(_ service: any ProgramService, at socket: ProgramSocket) throws(DesktopError) {
-        do throws(SystemError) {
-            listener = try SocketListener(
-                in: socket.folder, named: socket.name, threads: ("programs", "program"),
-                limit: Self.maxConnections
-            ) { ProgramConversation($0, service).run() }
-        } catch {
-            throw DesktopError(error)
-        }
+        listener = try SocketListener(
+            in: socket.folder, named: socket.name, threads: ("programs", "program"),
+            limit: Self.maxConnections
+        ) { ProgramConversation($0, service).run() }
     }
 
     /// Stops listening and closes all connections.
