@@ -8,11 +8,6 @@ public struct ChunkPlace: Hashable, Sendable {
     public var size: UInt32
     /// Any name for the relay. Chunks with the same name share the limit per relay.
     public var relay: String
-
-    public init(size: UInt32, relay: String) {
-        self.size = size
-        self.relay = relay
-    }
 }
 
 /// The remote chunks of one file. The program uses XFTP, tests use memory.

@@ -3,14 +3,9 @@ import Glibc
 /// The blocked signals of a thread and the caught ones of its process, from `/proc/N/status`: bit n-1 is signal n.
 public struct SignalState: Hashable, Sendable {
     /// Blocked in the thread.
-    public var blocked: UInt64
+    public var blocked: UInt64 = 0
     /// Caught by the process.
-    public var caught: UInt64
-
-    public init(blocked: UInt64 = 0, caught: UInt64 = 0) {
-        self.blocked = blocked
-        self.caught = caught
-    }
+    public var caught: UInt64 = 0
 
     /// The signals from outside that end a process without a handler: HUP, INT, QUIT, USR1, USR2, ALRM, TERM. Not those
     /// for its own errors.

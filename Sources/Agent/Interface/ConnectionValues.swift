@@ -49,11 +49,6 @@ public struct ConnectionLinks: Hashable, Sendable, CustomStringConvertible, Cust
     public var full: ConnectionRequest
     public var short: ShortLink?
 
-    public init(full: ConnectionRequest, short: ShortLink?) {
-        self.full = full
-        self.short = short
-    }
-
     public var description: String { "ConnectionLinks(…)" }
     public var customMirror: Mirror { Mirror(self, children: []) }
 }
@@ -134,12 +129,6 @@ public struct ConnectionSecurity: Hashable, Sendable {
     public var isPostQuantum: Bool
     /// Whether this side has the KEM.
     public var isPostQuantumPossible: Bool
-
-    public init(code: String, isPostQuantum: Bool, isPostQuantumPossible: Bool) {
-        self.code = code
-        self.isPostQuantum = isPostQuantum
-        self.isPostQuantumPossible = isPostQuantumPossible
-    }
 }
 
 /// A connection in the paged list.
@@ -149,12 +138,6 @@ public struct ConnectionOverview: Hashable, Sendable {
     public var phase: ConnectionCondition.Phase?
     /// All servers with a queue of this side, in any status.
     public var servers: [ServerAddress]
-
-    public init(id: ConnectionID, phase: ConnectionCondition.Phase?, servers: [ServerAddress]) {
-        self.id = id
-        self.phase = phase
-        self.servers = servers
-    }
 }
 
 /// A usable connection in the list.

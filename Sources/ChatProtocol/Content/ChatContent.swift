@@ -33,13 +33,6 @@ public struct ChatContent: Hashable, Sendable {
         public var description: String
         /// Data URI as in `image`.
         public var image: String
-
-        public init(address: String, title: String, description: String, image: String) {
-            self.address = address
-            self.title = title
-            self.description = description
-            self.image = image
-        }
     }
 }
 

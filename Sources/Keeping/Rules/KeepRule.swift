@@ -87,13 +87,8 @@ public struct KeepOverride: Hashable, Sendable {
 /// The rules of a profile: one for all chats, and overrides for single chats.
 public struct KeepRules: Hashable, Sendable {
     /// The profile's settings over the defaults.
-    public var profile: KeepOverride
-    public var chats: [ChatReference: KeepOverride]
-
-    public init(profile: KeepOverride = KeepOverride(), chats: [ChatReference: KeepOverride] = [:]) {
-        self.profile = profile
-        self.chats = chats
-    }
+    public var profile = KeepOverride()
+    public var chats: [ChatReference: KeepOverride] = [:]
 
     public var usual: KeepRule { profile.applied(to: KeepRule()) }
 

@@ -10,14 +10,14 @@ public struct NotificationText: Hashable, Sendable {
     /// Contains markup if the service interprets it.
     public var body: String
     /// Button labels in order.
-    public var buttons: [String]
+    public var buttons: [String] = []
     /// True if a click has an action.
     public var isClickable = false
     /// True if it replaces a notification already seen and needs no attention.
     public var isQuiet = false
-    public var urgency: Urgency
+    public var urgency: Urgency = .normal
     /// A category of the Desktop Notifications Specification.
-    public var category: String
+    public var category = "transfer"
     /// True if it names the relays to approve.
     var namesRelays = false
     /// The message whose picture is shown.
@@ -27,15 +27,4 @@ public struct NotificationText: Hashable, Sendable {
     static let application = "ChatFS"
     static let maxSummary = 200
     static let maxBody = 2400
-
-    public init(
-        summary: String, body: String, buttons: [String] = [], urgency: Urgency = .normal,
-        category: String = "transfer"
-    ) {
-        self.summary = summary
-        self.body = body
-        self.buttons = buttons
-        self.urgency = urgency
-        self.category = category
-    }
 }

@@ -33,8 +33,4 @@ public struct RemoteFile: Hashable, Sendable {
     public var file: Int64
     /// True if the profile's user sent it.
     public var isSent: Bool
-
-    public init(user: Int64, file: Int64, isSent: Bool) {
-        (self.user, self.file, self.isSent) = (user, file, isSent)
-    }
 }
