@@ -16,14 +16,6 @@ public struct OfficialCoreSettings: Sendable {
         case attached
     }
 
-    /// Policy for files on relays that are not configured in the core.
-    public enum UnknownRelays: String, Sendable, CaseIterable {
-        /// Not received unless approved one by one.
-        case ask
-        case always
-        case never
-    }
-
     /// Texts of the marker files in `folder` and in profile folders.
     public static let purpose = "chatfs official core"
     public static let profilePurpose = "chatfs profile"
@@ -46,7 +38,7 @@ public struct OfficialCoreSettings: Sendable {
     /// once and is updated later.
     public var comparesFirst = false
     /// nil means the stored value of `chatfs approve --policy`, by default `ask`.
-    public var unknownRelays: UnknownRelays?
+    public var unknownRelays: RelayApprovalPolicy?
     /// Returns the rule for files to receive automatically, from the profile's folder. Blocks.
     public var arrivals: @Sendable (_ profileFolder: String) -> ArrivalRule = { _ in ArrivalRule() }
     /// True if this process uses a proxy, so it may fetch chunks even if the core hides the user's address.

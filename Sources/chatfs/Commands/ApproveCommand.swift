@@ -201,28 +201,8 @@ private struct Approvals: Sendable {
         return Approvals(
             list: { try trust.approved() }, approve: { try trust.approve($0) },
             revoke: { try trust.revoke($0) },
-            policy: { RelayApprovalPolicy(try trust.policy() ?? .ask) },
-            setPolicy: { try trust.setPolicy(OfficialCoreSettings.UnknownRelays($0)) },
+            policy: { try trust.policy() ?? .ask },
+            setPolicy: { try trust.setPolicy($0) },
             daemon: { try ControlClient.connect(coreFolder: folder) })
-    }
-}
-
-extension RelayApprovalPolicy {
-    fileprivate init(_ relays: OfficialCoreSettings.UnknownRelays) {
-        switch relays {
-        case .ask: self = .ask
-        case .always: self = .always
-        case .never: self = .never
-        }
-    }
-}
-
-extension OfficialCoreSettings.UnknownRelays {
-    fileprivate init(_ policy: RelayApprovalPolicy) {
-        switch policy {
-        case .ask: self = .ask
-        case .always: self = .always
-        case .never: self = .never
-        }
     }
 }

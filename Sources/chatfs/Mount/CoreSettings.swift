@@ -1,3 +1,4 @@
+import ChatCore
 import EmbeddedCore
 import Network
 import Posix

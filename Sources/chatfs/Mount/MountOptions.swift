@@ -1,3 +1,4 @@
+import ChatCore
 import CommandLineKit
 import EmbeddedCore
 import FileSystem

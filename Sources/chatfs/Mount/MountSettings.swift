@@ -1,4 +1,5 @@
 import Base
+import ChatCore
 import CommandLineKit
 import Configuration
 import Cryptography

@@ -155,9 +155,7 @@ struct MountedCore: Sendable {
         official.comparesFirst = settings.mountpoint == nil
         official.hasProxy = settings.proxy != nil
         official.marksRead = settings.marksRead
-        official.unknownRelays = settings.relayPolicy.flatMap {
-            OfficialCoreSettings.UnknownRelays(rawValue: $0.rawValue)
-        }
+        official.unknownRelays = settings.relayPolicy
         if settings.asksForName {
             official.askName = { await ThreadPool.shared.run { Question.line("Name of the new profile: ") } }
         }

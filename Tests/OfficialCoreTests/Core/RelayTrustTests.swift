@@ -78,7 +78,7 @@ struct RelayTrustTests {
     @Test("the last policy applies")
     func policy() throws {
         #expect(try trust.policy() == nil)
-        for policy in OfficialCoreSettings.UnknownRelays.allCases + [.ask] {
+        for policy in RelayApprovalPolicy.allCases + [.ask] {
             try trust.setPolicy(policy)
             #expect(try OfficialRelayTrust(folder: folder.path).policy() == policy)
         }

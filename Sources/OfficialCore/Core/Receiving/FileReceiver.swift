@@ -121,7 +121,7 @@ final class FileReceiver: Sendable {
     }
 
     /// The policy for undecided relays: of this mount, else stored by `chatfs approve`.
-    private func unknownRelays() async -> OfficialCoreSettings.UnknownRelays {
+    private func unknownRelays() async -> RelayApprovalPolicy {
         if let told = settings.unknownRelays { return told }
         // An unreadable policy permits nothing.
         return await blocking.attempt("read the relay policy") { [trust] in

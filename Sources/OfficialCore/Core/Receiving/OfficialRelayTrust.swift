@@ -51,13 +51,13 @@ public final class OfficialRelayTrust: Sendable {
 
     /// The stored policy for mounts without their own. Blocks.
     /// - Throws: `StoreError`; `.damaged` for an invalid value.
-    public func policy() throws -> OfficialCoreSettings.UnknownRelays? {
+    public func policy() throws -> RelayApprovalPolicy? {
         try database.read { try ApprovalTables($0).policy() }
     }
 
     /// Blocks.
     /// - Throws: `StoreError`.
-    public func setPolicy(_ policy: OfficialCoreSettings.UnknownRelays) throws {
+    public func setPolicy(_ policy: RelayApprovalPolicy) throws {
         try database.transaction { try ApprovalTables($0).setPolicy(policy) }
     }
 

@@ -1,4 +1,5 @@
 import Base
+import ChatCore
 import Store
 import XFTP
 
@@ -32,11 +33,11 @@ struct ApprovalTables {
             .compactMap { $0 }
     }
 
-    func policy() throws -> OfficialCoreSettings.UnknownRelays? {
+    func policy() throws -> RelayApprovalPolicy? {
         try connection.first("SELECT word FROM policy") { try $0.value("word") }
     }
 
-    func setPolicy(_ policy: OfficialCoreSettings.UnknownRelays) throws {
+    func setPolicy(_ policy: RelayApprovalPolicy) throws {
         try connection.execute("DELETE FROM policy")
         try connection.execute("INSERT INTO policy (word) VALUES (?)", policy.rawValue)
     }
