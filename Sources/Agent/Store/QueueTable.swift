@@ -107,7 +107,7 @@ struct QueueTable {
                     is_replacement, is_taken_over, link_kind, link_id, link_key, link_root, link_fixed)
                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
                 """, queue.id == 0 ? nil : queue.id, id.number, queue.server.textWithPassword,
-                StoredMode(queue.mode), queue.status, queue.authorizationSeed, queue.boxKey, queue.queueKey,
+                queue.mode, queue.status, queue.authorizationSeed, queue.boxKey, queue.queueKey,
                 queue.recipientID, queue.senderID, queue.serverBoxKey, queue.senderKey, queue.keyToSecure,
                 queue.isReplacement, queue.isTakenOver, queue.link?.kind.rawValue, queue.link?.id,
                 queue.link?.key, queue.link?.rootSeed, queue.link?.fixed)
@@ -124,7 +124,7 @@ struct QueueTable {
         }
         return ReceivingQueue(
             id: row.integer("id"), server: try ServerAddress(stored: row.text("server")),
-            mode: try row.value("mode", as: StoredMode.self).mode, status: try row.value("status"),
+            mode: try row.value("mode"), status: try row.value("status"),
             authorizationSeed: try row.key("authorization_seed"), boxKey: try row.key("box_key"),
             queueKey: try row.key("queue_key"), recipientID: row.bytes("recipient_id"),
             senderID: row.bytes("sender_id"), serverBoxKey: row.bytes("server_box_key"),
@@ -139,7 +139,7 @@ struct QueueTable {
             row in
             let address = QueueAddress(
                 server: try ServerAddress(stored: row.text("server")), senderID: row.bytes("sender_id"),
-                key: row.bytes("recipient_key"), mode: try row.value("mode", as: StoredMode.self).mode)
+                key: row.bytes("recipient_key"), mode: try row.value("mode"))
             guard let address else { throw AgentError.damagedState }
             return SendingQueue(
                 address: address, version: UInt16(clamping: row.integer("version")),
@@ -161,7 +161,7 @@ struct QueueTable {
                     authorization_seed, queue_key, is_secured, is_gone, refusals, refused_since)
                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
                 """, id.number, queue.address.server.text, queue.address.senderID, queue.address.key,
-                StoredMode(queue.address.mode), Int(queue.version), queue.use, queue.authorizationSeed,
+                queue.address.mode, Int(queue.version), queue.use, queue.authorizationSeed,
                 queue.queueKey, queue.isSecured, queue.isGone, queue.refusals.count, queue.refusals.since)
         }
     }

@@ -9,14 +9,7 @@ extension RatchetSyncPhase: SQLBindable {}
 extension ReceivingQueue.Status: SQLBindable {}
 extension SendingQueue.Use: SQLBindable {}
 extension Outgoing.Kind: SQLBindable {}
-
-/// A queue's mode in a column.
-enum StoredMode: String, SQLBindable {
-    case messaging, contact
-
-    init(_ mode: QueueMode) { self = mode == .messaging ? .messaging : .contact }
-    var mode: QueueMode { self == .messaging ? .messaging : .contact }
-}
+extension QueueMode: SQLBindable {}
 
 /// Stored private keys of an agreement: two X448 keys of 56 bytes, and optionally the KEM's public key (1158
 /// bytes) and secret key (1763 bytes).

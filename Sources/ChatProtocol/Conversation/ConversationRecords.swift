@@ -60,7 +60,7 @@ public struct MessageRecord: Hashable, Sendable {
 
 /// Another member of a group, as far as known.
 public struct GroupMember: Hashable, Sendable {
-    public enum Status: Hashable, Sendable {
+    public enum Status: String, Hashable, Sendable {
         /// Known only from a forwarded message.
         case heardOf
         case joined

@@ -15,7 +15,7 @@ import Base
 /// from members who have it, and only through forwarders who have it too. A connected member's group events
 /// are accepted only over its connection.
 public struct GroupConversation: Hashable, Sendable {
-    public enum Membership: Hashable, Sendable {
+    public enum Membership: String, Hashable, Sendable {
         /// Waits for admission by the members; cannot send.
         case waiting
         case joined

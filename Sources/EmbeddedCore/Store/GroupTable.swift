@@ -22,26 +22,6 @@ struct GroupTable {
     /// still show their names.
     static let maxMembers: Int64 = 10_000
 
-    private enum StoredMembership: String, SQLBindable, CaseIterable {
-        case waiting, joined, ended
-
-        init(_ membership: GroupConversation.Membership) {
-            switch membership {
-            case .waiting: self = .waiting
-            case .joined: self = .joined
-            case .ended: self = .ended
-            }
-        }
-
-        var membership: GroupConversation.Membership {
-            switch self {
-            case .waiting: .waiting
-            case .joined: .joined
-            case .ended: .ended
-            }
-        }
-    }
-
     // MARK: - Groups
 
     /// Returns the group whose host this connection leads to.
@@ -73,7 +53,7 @@ struct GroupTable {
                 GroupConversation(
                     own: MemberReference(id: own, role: role), host: host, profile: profile,
                     versions: message.versions,
-                    membership: try row.value("state", as: StoredMembership.self).membership)
+                    membership: try row.value("state"))
             )
         }
         return found ?? nil
@@ -85,7 +65,7 @@ struct GroupTable {
             INSERT INTO network_group (chat, profile, connection, own_id, own_role, host_id, introduction, state)
             VALUES (?, ?, ?, ?, ?, ?, ?, ?)
             """, chat, profile, id.number, group.own.id.bytes, group.own.role.rawValue, group.host.bytes,
-            introduction(of: group), StoredMembership(group.membership))
+            introduction(of: group), group.membership)
         try connection.execute(
             "UPDATE connection SET chat = ? WHERE profile = ? AND number = ?", chat, profile, id.number)
     }
@@ -93,7 +73,7 @@ struct GroupTable {
     func keep(_ group: GroupConversation, of chat: Int64) throws {
         try connection.execute(
             "UPDATE network_group SET own_role = ?, introduction = ?, state = ? WHERE chat = ?",
-            group.own.role.rawValue, introduction(of: group), StoredMembership(group.membership), chat)
+            group.own.role.rawValue, introduction(of: group), group.membership, chat)
     }
 
     private func introduction(of group: GroupConversation) -> [UInt8] {
@@ -178,33 +158,11 @@ struct GroupTable {
             """
             SELECT count(*) + 1 AS count
             FROM (SELECT 1 FROM network_member WHERE chat = ? AND status = ? LIMIT ?)
-            """, chat, StoredStatus.joined, Self.maxCounted
+            """, chat, GroupMember.Status.joined, Self.maxCounted
         ) { $0.integer("count") } ?? 1
     }
 
     // MARK: - Members
-
-    private enum StoredStatus: String, SQLBindable, CaseIterable {
-        case heardOf, joined, left, removed
-
-        init(_ status: GroupMember.Status) {
-            switch status {
-            case .heardOf: self = .heardOf
-            case .joined: self = .joined
-            case .left: self = .left
-            case .removed: self = .removed
-            }
-        }
-
-        var status: GroupMember.Status {
-            switch self {
-            case .heardOf: .heardOf
-            case .joined: .joined
-            case .left: .left
-            case .removed: .removed
-            }
-        }
-    }
 
     func member(_ id: MemberID, of chat: Int64) throws -> GroupMember? {
         try connection.first(
@@ -220,7 +178,7 @@ struct GroupTable {
             }
             return GroupMember(
                 id: id, role: try row.value("role", as: MemberRole.self), profile: profile,
-                status: try row.value("status", as: StoredStatus.self).status,
+                status: try row.value("status"),
                 isBlocked: row.bool("is_blocked"),
                 announcer: row.bytesOrNil("announcer").flatMap { MemberID(bytes: $0) })
         }
@@ -239,7 +197,7 @@ struct GroupTable {
             INSERT OR REPLACE INTO network_member
             (chat, member, role, introduction, status, is_blocked, announcer) VALUES (?, ?, ?, ?, ?, ?, ?)
             """, chat, member.id.bytes, member.role.rawValue,
-            Array(ChatMessage(.information(profile), id: nil).json.utf8), StoredStatus(member.status),
+            Array(ChatMessage(.information(profile), id: nil).json.utf8), member.status,
             member.isBlocked, member.announcer?.bytes)
     }
 

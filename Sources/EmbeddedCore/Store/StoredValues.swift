@@ -53,6 +53,8 @@ enum StoredChatEnding: String, SQLBindable, CaseIterable {
 }
 
 extension ContactVerification: SQLBindable {}
+extension GroupConversation.Membership: SQLBindable {}
+extension GroupMember.Status: SQLBindable {}
 
 /// State of a key agreement with a contact.
 enum StoredKeys: String, SQLBindable, CaseIterable {

@@ -2,7 +2,7 @@ import Base
 import Cryptography
 
 /// The purpose of a queue.
-public enum QueueMode: Hashable, Sendable {
+public enum QueueMode: String, Hashable, Sendable {
     /// One sender, which may secure the queue with its own key.
     case messaging
     /// Any number of senders, and no securing: a contact address. Also the mode of queues that state none.

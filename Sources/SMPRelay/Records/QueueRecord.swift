@@ -34,13 +34,3 @@ struct StoredMessage: Sendable {
     let id: [UInt8]
     let body: DeliveredBody
 }
-
-/// The stored form of a queue mode.
-enum StoredMode: String {
-    case messaging
-    case contact
-
-    init(_ mode: QueueMode) { self = mode == .messaging ? .messaging : .contact }
-
-    var mode: QueueMode { self == .messaging ? .messaging : .contact }
-}

@@ -58,7 +58,7 @@ struct QueueRecords {
         return QueueRecord(
             id: row.integer("id"), recipientID: row.bytes("recipient_id"), senderID: row.bytes("sender_id"),
             recipientKey: row.bytes("recipient_key"), senderKey: row.bytesOrNil("sender_key"),
-            mode: try row.valueOrNil("mode", as: StoredMode.self)?.mode,
+            mode: try row.valueOrNil("mode"),
             boxSecret: WipedBytes(taking: &secret), isSuspended: row.bool("suspended"),
             isFull: row.bool("full"), used: row.integer("used"), isUnused: row.bool("unused"))
     }
@@ -110,7 +110,7 @@ struct QueueRecords {
             INSERT INTO queue (recipient_id, sender_id, recipient_key, mode, box_secret, used, unused)
             VALUES (?, ?, ?, ?, ?, ?, 1)
             """, ids.recipientID, ids.senderID, queue.recipientKey,
-            queue.mode.map { StoredMode($0).rawValue }, boxSecret.bytes, time)
+            queue.mode?.rawValue, boxSecret.bytes, time)
         return connection.lastInsertedID
     }
 
