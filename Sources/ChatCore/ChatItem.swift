@@ -2,7 +2,7 @@ import Base
 
 /// A message of a chat. ChatFS shows those with a file.
 public struct ChatItem: Hashable, Sendable {
-    public enum Direction: Hashable, Sendable {
+    public enum Direction: String, Hashable, Sendable {
         case sent
         case received
     }

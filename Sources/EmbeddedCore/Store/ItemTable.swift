@@ -1,6 +1,7 @@
 import Base
 import ChatCore
 import ChatProtocol
+import CoreServices
 import Store
 
 /// A profile's messages with files.
@@ -99,7 +100,7 @@ struct ItemTable {
         return ChatItem(
             id: ItemID(row.integer("item")),
             chat: try row.value("chat_kind", as: StoredChatKind.self).reference(row.integer("chat")),
-            direction: try row.value("direction", as: StoredDirection.self).direction,
+            direction: try row.value("direction"),
             sender: row.text("sender"), time: row.timestamp("time"),
             content: MessageContent(
                 kind: kind.kind(preview: row.text("preview"), seconds: Int(row.integer("seconds"))),
@@ -157,7 +158,7 @@ struct ItemTable {
             Deletable(
                 file: FileID(row.integer("id")), status: try row.value("status"),
                 storedName: row.textOrNil("stored_name"),
-                direction: try row.value("direction", as: StoredDirection.self).direction,
+                direction: try row.value("direction"),
                 created: row.timestamp("created"))
         }
     }
@@ -269,7 +270,7 @@ struct ItemTable {
 
     private func insert(
         _ envelope: Envelope, _ side: ChatSide, origin: ItemID?, messageID: String?,
-        _ direction: StoredDirection, time: Timestamp
+        _ direction: ChatItem.Direction, time: Timestamp
     ) throws -> ItemID {
         let content = StoredContentKind.columns(of: envelope.message.content.kind)
         try connection.execute(
@@ -312,7 +313,7 @@ struct ItemTable {
             """
             INSERT INTO item (profile, chat, direction, sender, time, created, kind, preview, seconds, text,
                 disappears, is_for_moderators) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-            """, profile, chat, StoredDirection.received, message.sender, message.time, message.created,
+            """, profile, chat, ChatItem.Direction.received, message.sender, message.time, message.created,
             content.kind, content.preview, content.seconds, message.content.text, message.disappears,
             message.isForModerators)
         let item = ItemID(connection.lastInsertedID)

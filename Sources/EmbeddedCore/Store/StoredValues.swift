@@ -88,41 +88,6 @@ enum StoredMemberRole: String, SQLBindable, CaseIterable {
     case member
 }
 
-enum StoredDirection: String, SQLBindable, CaseIterable {
-    case sent
-    case received
-
-    var direction: ChatItem.Direction { self == .sent ? .sent : .received }
-}
-
-enum StoredContentKind: String, SQLBindable, CaseIterable {
-    case text
-    case file
-    case image
-    case video
-    case voice
-
-    static func columns(of kind: MessageContent.Kind) -> (kind: Self, preview: String, seconds: Int) {
-        switch kind {
-        case .text: (.text, "", 0)
-        case .file: (.file, "", 0)
-        case .image(let preview): (.image, preview, 0)
-        case .video(let preview, let seconds): (.video, preview, seconds)
-        case .voice(let seconds): (.voice, "", seconds)
-        }
-    }
-
-    func kind(preview: String, seconds: Int) -> MessageContent.Kind {
-        switch self {
-        case .text: .text
-        case .file: .file
-        case .image: .image(preview: preview)
-        case .video: .video(preview: preview, seconds: seconds)
-        case .voice: .voice(seconds: seconds)
-        }
-    }
-}
-
 enum StoredFileStatus: String, SQLBindable, CaseIterable {
     case sndStored = "snd_stored"
     case sndTransfer = "snd_transfer"

@@ -2,6 +2,7 @@ import Agent
 import Base
 import ChatCore
 import ChatProtocol
+import CoreServices
 import Store
 import TestSupport
 import Testing
@@ -74,7 +75,7 @@ struct StoreStage {
         _ columns: [String: String] = [:]
     ) throws -> (item: ItemID, file: FileID) {
         let profile = profile ?? alice
-        let direction = status.isSent ? StoredDirection.sent : .received
+        let direction = status.isSent ? ChatItem.Direction.sent : .received
         return try database.transaction { connection in
             try connection.execute(
                 """

@@ -1,5 +1,6 @@
 import Base
 import ChatCore
+import CoreServices
 import Store
 import TestSupport
 import Testing

@@ -1,5 +1,6 @@
 import Base
 import ChatCore
+import CoreServices
 import Store
 
 /// Messages with a file in the index.
@@ -98,10 +99,11 @@ struct ItemTable {
         }
         return ChatItem(
             id: ItemID(row.integer("id")), chat: chat,
-            direction: try row.value("direction", as: StoredDirection.self).direction,
+            direction: try row.value("direction"),
             sender: row.text("sender"), time: row.timestamp("time"),
             content: MessageContent(
-                kind: kind.kind(seconds: Int(row.integer("seconds"))), text: row.text("text")),
+                // Previews stay in the core, because 100,000 of them would fill the memory.
+                kind: kind.kind(preview: "", seconds: Int(row.integer("seconds"))), text: row.text("text")),
             file: file, hasPreview: row.bool("preview"),
             // For a part of a group, the reference is longer than the group's.
             isForModerators: row.text("reference") != row.text("chat"),
@@ -133,7 +135,7 @@ struct ItemTable {
                 preview = excluded.preview, deleted = excluded.deleted
             """,
             item.id.rawValue, item.chat.description, reference, reference,
-            StoredDirection(item.direction), item.sender, item.time, content.kind, content.seconds,
+            item.direction, item.sender, item.time, content.kind, content.seconds,
             item.content.text, file.id.rawValue, file.name, file.size, file.transport.rawValue,
             status.word, status.part, status.total, status.problem?.kind.rawValue, status.problem?.sentence,
             file.status == .rcvInvitation(described: true), source?.path, source?.arguments != nil, isRead,
@@ -170,7 +172,7 @@ struct ItemTable {
     func unreadReference(of id: ItemID) throws -> String? {
         try connection.first(
             "SELECT reference FROM item WHERE id = ? AND direction = ? AND read = 0", id.rawValue,
-            StoredDirection.received
+            ChatItem.Direction.received
         ) { $0.text("reference") }
     }
 

@@ -1,46 +1,7 @@
 import ChatCore
 import Store
 
-/// Values of columns of the index. They are read through `Row.value`, which reports any other word as damage.
-
-enum StoredDirection: String, SQLBindable, CaseIterable {
-    case sent
-    case received
-
-    init(_ direction: ChatItem.Direction) { self = direction == .sent ? .sent : .received }
-    var direction: ChatItem.Direction { self == .sent ? .sent : .received }
-}
-
-/// Previews stay in the core, because 100,000 of them would fill the memory.
-enum StoredContentKind: String, SQLBindable, CaseIterable {
-    case text
-    case file
-    case image
-    case video
-    case voice
-
-    static func columns(of kind: MessageContent.Kind) -> (kind: Self, seconds: Int) {
-        switch kind {
-        case .text: (.text, 0)
-        case .file: (.file, 0)
-        case .image: (.image, 0)
-        case .video(_, let seconds): (.video, seconds)
-        case .voice(let seconds): (.voice, seconds)
-        }
-    }
-
-    func kind(seconds: Int) -> MessageContent.Kind {
-        switch self {
-        case .text: .text
-        case .file: .file
-        case .image: .image(preview: "")
-        case .video: .video(preview: "", seconds: seconds)
-        case .voice: .voice(seconds: seconds)
-        }
-    }
-}
-
-/// The columns of a file's status.
+/// The columns of a file's status. `Row.value` reports any other word as damage.
 struct StoredFileStatus {
     enum Word: String, SQLBindable, CaseIterable {
         case sndStored, sndTransfer, sndComplete, sndCancelled, sndError, sndWarning
