@@ -6,7 +6,7 @@ import SMP
 struct ConnectionState: Sendable {
     private(set) var phase: ConnectionCondition.Phase
     /// The agreed agent protocol version.
-    var agentVersion: UInt16
+    var agentVersion: UInt16 = SMPVersion.agents.upperBound
     /// This side's connection information (chat profile) for the handshake.
     var information: [UInt8]
     /// Private keys of an offered invitation, until the joiner uses them.
@@ -24,16 +24,6 @@ struct ConnectionState: Sendable {
     var requiredSecurity: [UInt8]?
     var receiving: [ReceivingQueue]
     var sending: [SendingQueue] = []
-
-    init(
-        phase: ConnectionCondition.Phase, agentVersion: UInt16 = SMPVersion.agents.upperBound,
-        information: [UInt8], receiving: [ReceivingQueue]
-    ) {
-        self.phase = phase
-        self.agentVersion = agentVersion
-        self.information = information
-        self.receiving = receiving
-    }
 
     private static let transitions: [ConnectionCondition.Phase: Set<ConnectionCondition.Phase>] = [
         .inviting: [.confirming, .failed, .deleting],

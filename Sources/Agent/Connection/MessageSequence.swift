@@ -3,20 +3,10 @@ import Cryptography
 /// Message numbers and hashes of both directions, which reveal missing messages.
 struct MessageSequence: Hashable, Sendable {
     /// 0 before the first message.
-    private(set) var lastSent: Int64
-    private(set) var lastSentHash: [UInt8]
-    private(set) var lastReceived: Int64
-    private(set) var lastReceivedHash: [UInt8]
-
-    init(
-        lastSent: Int64 = 0, lastSentHash: [UInt8] = [], lastReceived: Int64 = 0,
-        lastReceivedHash: [UInt8] = []
-    ) {
-        self.lastSent = lastSent
-        self.lastSentHash = lastSentHash
-        self.lastReceived = lastReceived
-        self.lastReceivedHash = lastReceivedHash
-    }
+    private(set) var lastSent: Int64 = 0
+    private(set) var lastSentHash: [UInt8] = []
+    private(set) var lastReceived: Int64 = 0
+    private(set) var lastReceivedHash: [UInt8] = []
 
     /// The number of the next message to send.
     var next: Int64 { lastSent + 1 }

@@ -8,13 +8,13 @@ import Ratchet
 ///     started      → agreed
 ///     agreed       → synchronised, agreed (the peer starts again)
 struct RatchetSync: Sendable {
-    private(set) var phase: RatchetSyncPhase
+    private(set) var phase: RatchetSyncPhase = .synchronised
     /// This side's new keys, until a message proves them.
     private(set) var keys: AgreementKeys?
     /// The expected effect of the peer's next `E` message.
-    private(set) var ready: Ready
+    private(set) var ready: Ready = .ignored
     /// Hashes of the peer's used keys, newest last. Each key is used once.
-    private(set) var usedKeys: [[UInt8]]
+    private(set) var usedKeys: [[UInt8]] = []
 
     /// The effect of an `E` message. The raw values are stored.
     enum Ready: Int64, Hashable, Sendable {
@@ -28,16 +28,6 @@ struct RatchetSync: Sendable {
     private static let rememberedKeys = 64
     /// Time after which no server still holds sent keys or the reply to them.
     static let keysAge = Duration.seconds(21 * 86_400)
-
-    init(
-        phase: RatchetSyncPhase = .synchronised, keys: AgreementKeys? = nil, ready: Ready = .ignored,
-        usedKeys: [[UInt8]] = []
-    ) {
-        self.phase = phase
-        self.keys = keys
-        self.ready = ready
-        self.usedKeys = usedKeys
-    }
 
     /// Whether application messages may be sent.
     var allowsSending: Bool { phase == .synchronised || phase == .allowed }

@@ -13,12 +13,6 @@ struct Demo {
     /// Key of all demo data; only in the memory of the demo's processes.
     private let key = SecretBytes(randomCount: 32)
 
-    init(folder: DemoFolder, shownPath: String, stop: StopRequest) {
-        self.folder = folder
-        self.shownPath = shownPath
-        self.stop = stop
-    }
-
     /// Sets everything up, waits for the stop, and tears everything down.
     func run() async throws {
         var children: [DemoChild] = []

@@ -25,12 +25,6 @@ struct CoreSettings: Sendable {
     /// True to create the first profile of an official core and to prompt for its name.
     var asksForName = false
 
-    init(profile: String?, directory: DirectoryAccess, core: CoreChoice) {
-        self.profile = profile
-        self.directory = directory
-        self.core = core
-    }
-
     /// Absolute path.
     var dataPath: String { directory.path }
 
