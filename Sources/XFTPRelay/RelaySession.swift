@@ -64,7 +64,7 @@ final class RelaySession: ServerConnectionHandler {
             signedKey: SignedKey.encode(
                 key: key, algorithmIdentifier: service.identity.kind.algorithmIdentifier,
                 signature: signature)
-        ).block()
+        ).block(ending: ServerHello.noProof)
     }
 
     // MARK: Commands

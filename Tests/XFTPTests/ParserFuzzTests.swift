@@ -73,7 +73,7 @@ import Testing
         let hello = try Vectors.message(
             in: ServerHello(
                 versions: 1...3, sessionID: Vectors.key, certificates: [[1], [2]], signedKey: [3]
-            ).block())
+            ).block(ending: ServerHello.noProof))
         let signedKey = SignedKey.encode(
             key: try AgreementKey(rawValue: Vectors.key).publicKey,
             algorithmIdentifier: Vectors.bytes("300506032b6570"), signature: key.sign([1]))

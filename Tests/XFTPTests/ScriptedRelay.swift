@@ -108,7 +108,7 @@ final class ScriptedRelay: HTTP2ServerHandler {
         if case .otherSession = handshakeFault { hello.sessionID[0] ^= 1 }
         if case .otherCertificates = handshakeFault { hello.certificates = other.certificates }
         if case .tooNewVersions = handshakeFault { hello.versions = 4...9 }
-        return hello.block() ?? []
+        return hello.block(ending: ServerHello.noProof) ?? []
     }
 
     fileprivate var refusesHello: Bool {

@@ -1,48 +1,6 @@
 import Base
 import Cryptography
 
-/// The server's first block, protected by TLS alone.
-public struct ServerHello: Hashable, Sendable {
-    public var versions: ClosedRange<UInt16>
-    /// The TLS channel binding of the server.
-    public var sessionID: [UInt8]
-    /// The server's certificates as DER, leaf first.
-    public var certificates: [[UInt8]]
-    /// An X25519 key signed by the leaf: see `SignedKey`.
-    public var signedKey: [UInt8]
-
-    public init(
-        versions: ClosedRange<UInt16>, sessionID: [UInt8], certificates: [[UInt8]], signedKey: [UInt8]
-    ) {
-        self.versions = versions
-        self.sessionID = sessionID
-        self.certificates = certificates
-        self.signedKey = signedKey
-    }
-
-    /// Returns the block, or nil if the certificates do not fit.
-    public func block() -> [UInt8]? {
-        guard sessionID.count <= 255, certificates.count <= 255,
-            (certificates + [signedKey]).allSatisfy({ $0.count < TransportBlock.size })
-        else { return nil }
-        var bytes: [UInt8] = []
-        bytes.append(versions)
-        bytes.append(byteString: sessionID)
-        bytes.append(list: certificates, mayBeEmpty: true) { $0.append(large: $1) }
-        bytes.append(large: signedKey)
-        return Padding.pad(bytes, to: TransportBlock.size)
-    }
-
-    /// Reads the unpadded block. Returns nil if it is malformed. Ignores fields of later versions after the signed key.
-    public init?(decoding message: [UInt8]) {
-        var reader = ByteReader(message)
-        guard let versions = reader.versions(), let sessionID = reader.byteString(),
-            let certificates = reader.list(mayBeEmpty: true, { $0.large() }), let signedKey = reader.large()
-        else { return nil }
-        self.init(versions: versions, sessionID: sessionID, certificates: certificates, signedKey: signedKey)
-    }
-}
-
 /// The client's first block: the version, the expected server, and the client's session key.
 public struct ClientHello: Hashable, Sendable {
     public var version: UInt16
