@@ -1,5 +1,4 @@
 import Base
-import Cryptography
 
 /// The client's first block: the version, the expected server, and the client's session key.
 public struct ClientHello: Hashable, Sendable {
