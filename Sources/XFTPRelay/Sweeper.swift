@@ -6,8 +6,8 @@ import Posix
 /// do not wait for it.
 final class Sweeper: Sendable {
     private let wakeUp: WakeUp
-    private let state = Lock<(isStopping: Bool, hasEnded: Bool, waiting: [CheckedContinuation<Void, Never>])>(
-        (false, false, []))
+    private let isStopping = Lock(false)
+    private let ended = OneTimeEvent()
 
     init(service: RelayService, expiry: Duration) throws(SystemError) {
         wakeUp = try WakeUp()
@@ -25,11 +25,7 @@ final class Sweeper: Sendable {
                 }
                 next = sleep(milliseconds: pause) ? nil : service.now
             }
-            let waiting = state.withLock { state in
-                state.hasEnded = true
-                return state.waiting
-            }
-            for continuation in waiting { continuation.resume() }
+            ended.happen()
         }
     }
 
@@ -37,18 +33,12 @@ final class Sweeper: Sendable {
     private func sleep(milliseconds: Int64) -> Bool {
         var requests = [pollfd(fd: wakeUp.descriptor, events: Int16(POLLIN), revents: 0)]
         poll(&requests, milliseconds: Int32(clamping: milliseconds))
-        return state.withLock { $0.isStopping }
+        return isStopping.withLock { $0 }
     }
 
     func stop() async {
-        state.withLock { $0.isStopping = true }
+        isStopping.withLock { $0 = true }
         wakeUp.notify()
-        await withCheckedContinuation { continuation in
-            let hasEnded = state.withLock { state in
-                if !state.hasEnded { state.waiting.append(continuation) }
-                return state.hasEnded
-            }
-            if hasEnded { continuation.resume() }
-        }
+        await ended.wait()
     }
 }

@@ -25,7 +25,7 @@ struct ChangeSignal: Sendable {
 /// because another signal may never come. `quiet` is called once after half a second without a signal.
 final class ChangeSignalListener: Sendable {
     private let stopping: WakeUp
-    private let ended: Lock<(isOver: Bool, waiting: [CheckedContinuation<Void, Never>])>
+    private let ended = OneTimeEvent()
 
     /// Milliseconds.
     private static let quietTime: Int32 = 500
@@ -41,16 +41,10 @@ final class ChangeSignalListener: Sendable {
         let written = try WakeUp()
         let watches = try FileWatch.shared()
         let watch = try watches.add(signal.path) { written.notify() }
-        let ended = Lock((isOver: false, waiting: [CheckedContinuation<Void, Never>]()))
-        self.ended = ended
-        Thread.start("change-signal") {
+        Thread.start("change-signal") { [ended] in
             Self.listen(written, stopping, retry, signalled, quiet)
             watches.remove(watch)
-            let waiting = ended.withLock { state in
-                state.isOver = true
-                return state.waiting
-            }
-            for continuation in waiting { continuation.resume() }
+            ended.happen()
         }
     }
 
@@ -59,13 +53,7 @@ final class ChangeSignalListener: Sendable {
     /// Ends the thread and waits for its last call.
     func stop() async {
         stopping.notify()
-        await withCheckedContinuation { continuation in
-            let isOver = ended.withLock { state in
-                if !state.isOver { state.waiting.append(continuation) }
-                return state.isOver
-            }
-            if isOver { continuation.resume() }
-        }
+        await ended.wait()
     }
 
     private static func listen(

@@ -17,7 +17,6 @@ final class Listener: Sendable {
         /// Open connections continue.
         var takesNoMore = false
         var isAccepting = true
-        var waiting: [CheckedContinuation<Void, Never>] = []
 
         var hasEnded: Bool { !isAccepting && connections.isEmpty }
     }
@@ -41,6 +40,7 @@ final class Listener: Sendable {
     private let serve: Service
     private let wakeUp: WakeUp
     private let state = Lock(State())
+    private let ended = OneTimeEvent()
 
     /// Listens and starts to accept. A host name may block on a name server, a numeric address does not.
     /// - Parameter threads: The names of the accepting thread and of the serving threads.
@@ -74,13 +74,7 @@ final class Listener: Sendable {
         }
         wakeUp.notify()
         for wakeUp in connections { wakeUp.notify() }
-        await withCheckedContinuation { continuation in
-            let hasEnded = state.withLock { state in
-                if !state.hasEnded { state.waiting.append(continuation) }
-                return state.hasEnded
-            }
-            if hasEnded { continuation.resume() }
-        }
+        await ended.wait()
     }
 
     var isStopping: Bool { state.withLock { $0.isStopping } }
@@ -178,16 +172,14 @@ final class Listener: Sendable {
 
     /// Ends a thread; the last one lets `stop` return.
     private func leave(_ change: (inout State) -> Void) {
-        let (waiting, isNoticed) = state.withLock { state in
+        let (hasEnded, isNoticed) = state.withLock { state in
             change(&state)
             let isNoticed = state.ended > 0 && (state.giveBack == nil || state.ended == Self.manyEnded)
             if isNoticed, state.giveBack == nil { state.giveBack = Deadline(after: Self.untilGivenBack) }
-            guard state.hasEnded else { return ([CheckedContinuation<Void, Never>](), isNoticed) }
-            defer { state.waiting = [] }
-            return (state.waiting, isNoticed)
+            return (state.hasEnded, isNoticed)
         }
         if isNoticed { wakeUp.notify() }
-        for continuation in waiting { continuation.resume() }
+        if hasEnded { ended.happen() }
     }
 }
 

@@ -33,7 +33,6 @@ final class QueueService: Sendable {
         var orders: [Order] = []
         var isStopping = false
         var hasEnded = false
-        var waiting: [CheckedContinuation<Void, Never>] = []
     }
 
     private let database: Database
@@ -48,6 +47,7 @@ final class QueueService: Sendable {
     let budget: ByteBudget
     private let wakeUp: WakeUp
     private let state = Lock(State())
+    private let ended = OneTimeEvent()
 
     /// The maximum number of jobs in a transaction. Each transaction waits for the disk, so many jobs share it, but the
     /// first must not wait too long.
@@ -152,13 +152,7 @@ final class QueueService: Sendable {
         await waysOut?.close()
         state.withLock { $0.isStopping = true }
         wakeUp.notify()
-        await withCheckedContinuation { continuation in
-            let hasEnded = state.withLock { state in
-                if !state.hasEnded { state.waiting.append(continuation) }
-                return state.hasEnded
-            }
-            if hasEnded { continuation.resume() }
-        }
+        await ended.wait()
     }
 
     // MARK: The thread
@@ -197,12 +191,12 @@ final class QueueService: Sendable {
         }
         reader.close()
         database.close()
-        let (waiting, late) = state.withLock { state in
+        let late = state.withLock { state in
             state.hasEnded = true
-            return (state.waiting, state.orders)
+            return state.orders
         }
         for order in late { order.ended(Self.hasStopped) }
-        for continuation in waiting { continuation.resume() }
+        ended.happen()
     }
 
     /// Performs as many jobs as one transaction may have. If it fails, each job runs in its own transaction, so that
