@@ -29,15 +29,6 @@ public struct MediaType: Hashable, Sendable {
         self = Self.byExtension[last].map(MediaType.init) ?? .unknown
     }
 
-    /// Usual extension without its dot.
-    public var preferredExtension: String? { Self.preferred[name] }
-
-    private static let preferred: [String: String] = [
-        "image/jpeg": "jpg", "image/png": "png", "image/gif": "gif", "image/webp": "webp",
-        "video/mp4": "mp4", "video/webm": "webm", "audio/mp4": "m4a", "audio/mpeg": "mp3",
-        "audio/ogg": "ogg", "application/pdf": "pdf", "text/plain": "txt", "application/zip": "zip",
-    ]
-
     private static let byExtension: [String: String] = [
         "jpg": "image/jpeg", "jpeg": "image/jpeg", "jpe": "image/jpeg", "jfif": "image/jpeg",
         "pjpeg": "image/jpeg", "png": "image/png", "gif": "image/gif",

@@ -28,7 +28,6 @@ import Testing
         #expect(MediaType(fileName: "a.tar.gz").name == "application/gzip")
         #expect(MediaType(fileName: "README") == .unknown)
         #expect(MediaType(fileName: "jpg") == .unknown)
-        #expect(MediaType("audio/mp4").preferredExtension == "m4a")
         #expect(MediaType("image/png").kind == .image)
     }
 }
