@@ -129,7 +129,6 @@ let package = Package(
         module("Notifications", uses: ["Base", "Posix", "ChatCore", "MessageBus"]),
         module("CommandLineKit", uses: ["Base", "Posix", "CLinux"]),
         module("Configuration", uses: ["Base", "Posix", "CommandLineKit", "CToml"]),
-        module("ScriptedCore", uses: ["Base", "Posix"]),
         .executableTarget(
             name: "chatfs",
             dependencies: [
@@ -155,6 +154,10 @@ let package = Package(
         .target(
             name: "TestSupport", dependencies: ["Base", "Network", "Posix", "Store"],
             path: "Tests/TestSupport", swiftSettings: settings),
+        // Also for the measurements.
+        .target(
+            name: "ScriptedCore", dependencies: ["Base", "Posix"], path: "Tests/ScriptedCore",
+            swiftSettings: settings),
         .target(
             name: "GroupHosting",
             dependencies: ["Base", "Agent", "ChatProtocol", "Network", "SMP", "SMPClient", "TestSupport"],

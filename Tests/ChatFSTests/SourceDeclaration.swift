@@ -19,7 +19,7 @@ struct SourceDeclaration {
 
     static func programFiles() throws -> [String] {
         try LayeringTests.swiftFiles(in: "Sources")
-            .filter { !$0.contains("/chatfs-bench/") && !$0.contains("/ScriptedCore/") }
+            .filter { !$0.contains("/chatfs-bench/") }
     }
 
     static func ofProgram() throws -> [SourceDeclaration] { try all(in: programFiles()) }
