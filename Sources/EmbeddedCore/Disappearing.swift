@@ -50,8 +50,8 @@ final class Disappearing: Sendable {
     private func lookNow() async {
         do throws(ChatError) {
             while true {
-                let due = try await blocking.run { [store] in
-                    try store.read { try $0.items.disappeared(at: store.clock.now(), count: Self.batch) }
+                let due = try await store.reading { [store] in
+                    try $0.items.disappeared(at: store.clock.now(), count: Self.batch)
                 }
                 guard !due.isEmpty else { break }
                 for (chat, items) in Dictionary(grouping: due, by: \.chat) {

@@ -243,67 +243,57 @@ public final class EmbeddedCore: ChatCore, ContactForwarding {
     public func events() -> AsyncStream<ChatEvent> { store.events.listen() }
 
     public func chats() async throws(ChatError) -> [Chat] {
-        try await blocking.run { [store] in try store.read { try $0.chats.all(of: store.profile.id) } }
+        try await store.reading { [store] in try $0.chats.all(of: store.profile.id) }
     }
 
     public func items(
         of chat: ChatReference, before: ItemID?, count: Int
     ) async throws(ChatError) -> [ChatItem] {
-        try await blocking.run { [store] in
-            try store.read { tables in
-                let id = try tables.chats.id(of: chat, of: store.profile.id)
-                return try tables.items.items(in: id, before: before, count: max(count, 0))
-            }
+        try await store.reading { [store] tables in
+            let id = try tables.chats.id(of: chat, of: store.profile.id)
+            return try tables.items.items(in: id, before: before, count: max(count, 0))
         }
     }
 
     public func item(_ id: ItemID, in chat: ChatReference) async throws(ChatError) -> ChatItem {
-        try await blocking.run { [store] in
-            try store.read { tables in
-                _ = try tables.chats.id(of: chat, of: store.profile.id)
-                guard let item = try tables.items.item(id), item.chat == chat else {
-                    throw ChatError.noSuchItem
-                }
-                return item
+        try await store.reading { [store] tables in
+            _ = try tables.chats.id(of: chat, of: store.profile.id)
+            guard let item = try tables.items.item(id), item.chat == chat else {
+                throw ChatError.noSuchItem
             }
+            return item
         }
     }
 
     public func item(of file: FileID) async throws(ChatError) -> ChatItem? {
-        try await blocking.run { [store] in try store.read { try $0.items.item(of: file) } }
+        try await store.reading { try $0.items.item(of: file) }
     }
 
     public func itemCount() async throws(ChatError) -> Int {
-        try await blocking.run { [store] in try store.read { try $0.items.count() } }
+        try await store.reading { try $0.items.count() }
     }
 
     public func unsettledItems() async throws(ChatError) -> [ChatItem] {
-        try await blocking.run { [store] in try store.read { try $0.items.unsettled() } }
+        try await store.reading { try $0.items.unsettled() }
     }
 
     public func messageLogs() async throws(ChatError) -> [ChatReference: MessageLog] {
-        try await blocking.run { [store] in
-            try store.read { try $0.messageLog.logs(of: store.profile.id) }
-        }
+        try await store.reading { [store] in try $0.messageLog.logs(of: store.profile.id) }
     }
 
     public func messageLog(
         of chat: ChatReference, from offset: UInt64, count: Int
     ) async throws(ChatError) -> [UInt8] {
-        try await blocking.run { [store] in
-            try store.read { tables in
-                let id = try tables.chats.id(of: chat, of: store.profile.id)
-                return try tables.messageLog.bytes(of: id, from: offset, count: count)
-            }
+        try await store.reading { [store] tables in
+            let id = try tables.chats.id(of: chat, of: store.profile.id)
+            return try tables.messageLog.bytes(of: id, from: offset, count: count)
         }
     }
 
     public func receivableItems(
         after position: ExpiryPosition, count: Int
     ) async throws(ChatError) -> [ChatItem] {
-        try await blocking.run { [store] in
-            try store.read { try $0.items.leaving(after: position, count: count) }
-        }
+        try await store.reading { try $0.items.leaving(after: position, count: count) }
     }
 
     // MARK: - Sending and deleting
@@ -333,7 +323,7 @@ public final class EmbeddedCore: ChatCore, ContactForwarding {
     }
 
     public func item(sentAs message: String, in chat: ChatReference) async throws(ChatError) -> ChatItem? {
-        try await blocking.run { [store] in try store.read { try $0.items.item(sentAs: message) } }
+        try await store.reading { try $0.items.item(sentAs: message) }
     }
 
     public func deleteItems(

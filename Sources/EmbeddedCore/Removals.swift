@@ -218,7 +218,7 @@ final class Removals: Sendable {
     }
 
     private func deleteItems(of chat: ChatReference, _ id: Int64) async throws(ChatError) {
-        let items = try await blocking.run { [store] in try store.read { try $0.items.ids(in: id) } }
+        let items = try await store.reading { try $0.items.ids(in: id) }
         // In steps that need no more than the reserved space of a full disk.
         for start in stride(from: 0, to: items.count, by: Self.deletedAtOnce) {
             let step = items[start..<min(start + Self.deletedAtOnce, items.count)]
@@ -229,9 +229,7 @@ final class Removals: Sendable {
     /// Deletes the profile's data from the database. Contacts keep their messages; chunks of unfinished
     /// uploads stay on relays until they expire.
     func deleteProfile() async throws(ChatError) {
-        let chats = try await blocking.run { [store] in
-            try store.read { try $0.chats.all(of: store.profile.id) }
-        }
+        let chats = try await store.reading { [store] in try $0.chats.all(of: store.profile.id) }
         for chat in chats {
             if case .notes(let id) = chat.reference {
                 try await deleteItems(of: chat.reference, id)
@@ -239,13 +237,11 @@ final class Removals: Sendable {
                 try await delete(chat.reference)
             }
         }
-        try await blocking.run { [store] in
-            try store.commit { change in
-                let profile = store.profile.id
-                try change.announce(change.tables.chats.sides(ofContact: profile))
-                try change.tables.chats.forgetContact(profile)
-                try change.tables.directory.profiles.remove(profile)
-            }
+        try await store.committing { [store] change in
+            let profile = store.profile.id
+            try change.announce(change.tables.chats.sides(ofContact: profile))
+            try change.tables.chats.forgetContact(profile)
+            try change.tables.directory.profiles.remove(profile)
         }
     }
 }

@@ -65,9 +65,7 @@ final class MemberConnections: Sendable {
     private func processAll(over agent: any ConnectionAgent) async {
         var problem: (any Error)?
         do {
-            let rows = try await blocking.run { [store] in
-                try store.read { try $0.memberConnections.unfinished() }
-            }
+            let rows = try await store.reading { try $0.memberConnections.unfinished() }
             var isServerAway = state.withLock { $0.pause.map { .now < $0 } ?? false }
             for row in rows {
                 if Task.isCancelled || state.withLock({ $0.isClosed }) { return }
@@ -157,9 +155,7 @@ final class MemberConnections: Sendable {
     private func told(
         _ row: MemberConnectionTable.Stored, _ id: ConnectionID, link: String, _ agent: any ConnectionAgent
     ) async {
-        let isWanted = try? await blocking.run { [store] in
-            try store.commit { try $0.inviteMember(row, link: link, over: id) }
-        }
+        let isWanted = try? await store.committing { try $0.inviteMember(row, link: link, over: id) }
         if isWanted != true { try? await agent.delete(id, afterSending: false) }
     }
 
@@ -178,9 +174,7 @@ final class MemberConnections: Sendable {
             log.debug("member link not joined: chat=\(row.chat) error=\(error.sentence)")
             return try await forget(row)
         }
-        let joining = try await blocking.run { [store] in
-            try store.commit { try $0.joinMember(row, over: id) }
-        }
+        let joining = try await store.committing { try $0.joinMember(row, over: id) }
         switch joining {
         case .stored: try await blocking.run { [joined] in try joined() }
         case .unwanted: try await agent.delete(id, afterSending: false)
@@ -200,9 +194,7 @@ final class MemberConnections: Sendable {
     }
 
     private func forget(_ row: MemberConnectionTable.Stored) async throws {
-        try await blocking.run { [store] in
-            try store.commit { try $0.tables.memberConnections.remove(row.state.member, in: row.chat) }
-        }
+        try await store.committing { try $0.tables.memberConnections.remove(row.state.member, in: row.chat) }
     }
 
     /// Returns this profile's introduction to a group member; nil if the group is gone. Blocks.

@@ -32,7 +32,7 @@ final class OutgoingMessages: Sendable {
         var failures = 0
         while !Task.isCancelled {
             do throws(ChatError) {
-                let next = try await blocking.run { [store] in try store.read { try $0.outgoing.first() } }
+                let next = try await store.reading { try $0.outgoing.first() }
                 guard let next else { return }
                 let isOver = try await hand(next, to: agent)
                 try await blocking.run { [self] in try note(next, isOver) }

@@ -9,10 +9,8 @@ extension People {
         guard try await hasAnyConnection() else { return [] }
         do {
             let all = try await agent().overview(after: ConnectionID(number), count: count)
-            return try await blocking.run { [store] in
-                try store.read { tables in
-                    try all.map { try tables.listed($0, of: store.profile.id) }
-                }
+            return try await store.reading { [store] tables in
+                try all.map { try tables.listed($0, of: store.profile.id) }
             }
         } catch {
             throw ChatError(connecting: error)
@@ -25,15 +23,13 @@ extension People {
         guard found.isDeletable else { throw ChatError.connectionInUse(found) }
         let id = ConnectionID(number)
         do {
-            try await blocking.run { [store] in
-                try store.commit { change in
-                    // The peer may have introduced itself meanwhile.
-                    guard try change.tables.people.person(id)?.chat == nil || found.chat != nil else {
-                        throw ChatError.connectionInUse(found)
-                    }
-                    try change.tables.people.end(id)
-                    try change.tables.requests.forget(joinedBy: id)
+            try await store.committing { change in
+                // The peer may have introduced itself meanwhile.
+                guard try change.tables.people.person(id)?.chat == nil || found.chat != nil else {
+                    throw ChatError.connectionInUse(found)
                 }
+                try change.tables.people.end(id)
+                try change.tables.requests.forget(joinedBy: id)
             }
             try await agent().delete(id, afterSending: false)
         } catch {

@@ -10,12 +10,10 @@ extension People {
         do {
             guard let security = try await agent().security(of: connection) else { return nil }
             // An event with the same change may be on its way.
-            let verification = try await blocking.run { [store] in
-                try store.commit { change in
-                    let id = try change.tables.chats.id(of: chat, of: store.profile.id)
-                    try change.revokeVerification(of: id, presentCode: security.code)
-                    return try change.tables.chats.verification(of: id)
-                }
+            let verification = try await store.committing { [store] change in
+                let id = try change.tables.chats.id(of: chat, of: store.profile.id)
+                try change.revokeVerification(of: id, presentCode: security.code)
+                return try change.tables.chats.verification(of: id)
             }
             return ContactSecurity(
                 code: security.code, protection: ContactProtection(security),
@@ -48,16 +46,14 @@ extension People {
         _ chat: ChatReference, _ body: @escaping @Sendable (inout ChatTable.Verification) -> Void
     ) async throws(ChatError) {
         guard let connection = try await connection(of: chat) else { throw Self.noCode }
-        let verification = try await blocking.run { [store] in
-            try store.commit { change in
-                let id = try change.tables.chats.id(of: chat, of: store.profile.id)
-                guard try change.tables.chats.keys(of: id) == nil else { throw Self.changingKeys }
-                var verification = try change.tables.chats.verification(of: id)
-                body(&verification)
-                try change.tables.chats.set(verification, of: id)
-                try change.announce([ChatSide(profile: store.profile.id, chat: id)])
-                return verification
-            }
+        let verification = try await store.committing { [store] change in
+            let id = try change.tables.chats.id(of: chat, of: store.profile.id)
+            guard try change.tables.chats.keys(of: id) == nil else { throw Self.changingKeys }
+            var verification = try change.tables.chats.verification(of: id)
+            body(&verification)
+            try change.tables.chats.set(verification, of: id)
+            try change.announce([ChatSide(profile: store.profile.id, chat: id)])
+            return verification
         }
         do {
             let code = verification.isRequired ? verification.code ?? "" : nil

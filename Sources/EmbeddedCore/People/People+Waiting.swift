@@ -54,26 +54,24 @@ extension People {
             }
         }
         let (handed, links) = (counts, inviting)
-        let found = try await blocking.run { [store] in
-            try store.read { tables in
-                // Messages not yet passed to the agent are still here.
-                let counts = try tables.outgoing.counts().merging(handed, uniquingKeysWith: +)
-                var messages: [ChatReference: Int] = [:]
-                for (connection, count) in counts {
-                    guard let id = try tables.people.person(connection)?.chat,
-                        let chat = try tables.chats.chat(id, of: store.profile.id)?.reference
-                    else { continue }
-                    messages[chat, default: 0] += count
-                }
-                let invitations = try links.count { connection in
-                    guard let person = try tables.people.person(connection) else { return false }
-                    return person.chat == nil && !person.isEnded
-                }
-                return (
-                    messages, invitations, try tables.requests.unanswered().count,
-                    try tables.network.refusedServers.all()
-                )
+        let found = try await store.reading { [store] tables in
+            // Messages not yet passed to the agent are still here.
+            let counts = try tables.outgoing.counts().merging(handed, uniquingKeysWith: +)
+            var messages: [ChatReference: Int] = [:]
+            for (connection, count) in counts {
+                guard let id = try tables.people.person(connection)?.chat,
+                    let chat = try tables.chats.chat(id, of: store.profile.id)?.reference
+                else { continue }
+                messages[chat, default: 0] += count
             }
+            let invitations = try links.count { connection in
+                guard let person = try tables.people.person(connection) else { return false }
+                return person.chat == nil && !person.isEnded
+            }
+            return (
+                messages, invitations, try tables.requests.unanswered().count,
+                try tables.network.refusedServers.all()
+            )
         }
         (waiting.messages, waiting.invitations, waiting.requests, waiting.refused) = found
         return waiting

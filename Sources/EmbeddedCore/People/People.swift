@@ -82,8 +82,8 @@ final class People: ContactKeeping {
     /// Opens the agent if there are contacts or work. Returns whether to retry.
     private func resumeNeedsRetry() async -> Bool {
         do {
-            let isNeeded = try await blocking.run { [store] in
-                try store.read { try $0.people.hasConnections() || $0.network.hasPendingDecisions() }
+            let isNeeded = try await store.reading {
+                try $0.people.hasConnections() || $0.network.hasPendingDecisions()
             }
             if isNeeded { _ = try await agent() }
             noteReachable()
@@ -167,9 +167,7 @@ final class People: ContactKeeping {
             return
         }
         do {
-            let isAnythingLeft = try await blocking.run { [store] in
-                try store.read { try $0.network.hasPendingDecisions() }
-            }
+            let isAnythingLeft = try await store.reading { try $0.network.hasPendingDecisions() }
             if isAnythingLeft { _ = try await agent() }
         } catch {
             log.warning("messages left unsent until next start: error=\(sentence(of: error))")
@@ -324,17 +322,15 @@ final class People: ContactKeeping {
     /// Returns the chat of a connection; nil until the peer has introduced itself.
     /// - Throws: `.invalidCommand` with the reason if the handshake has failed.
     func contact(of connection: Int64) async throws(ChatError) -> Chat? {
-        try await blocking.run { [store] in
-            try store.read { tables in
-                if let failure = try tables.people.failure(of: ConnectionID(connection)) {
-                    throw ChatError(.invalidCommand, failure)
-                }
-                guard let person = try tables.people.person(ConnectionID(connection)), let chat = person.chat,
-                    // A group's folder exists before its host has answered.
-                    try person.isConnected || !tables.groups.contains(chat)
-                else { return nil }
-                return try tables.chats.chat(chat, of: store.profile.id)
+        try await store.reading { [store] tables in
+            if let failure = try tables.people.failure(of: ConnectionID(connection)) {
+                throw ChatError(.invalidCommand, failure)
             }
+            guard let person = try tables.people.person(ConnectionID(connection)), let chat = person.chat,
+                // A group's folder exists before its host has answered.
+                try person.isConnected || !tables.groups.contains(chat)
+            else { return nil }
+            return try tables.chats.chat(chat, of: store.profile.id)
         }
     }
 
@@ -366,16 +362,14 @@ final class People: ContactKeeping {
 
     /// Returns the chat's connection; nil for a chat between local profiles.
     func connection(of chat: ChatReference) async throws(ChatError) -> ConnectionID? {
-        try await blocking.run { [store] in
-            try store.read { tables in
-                let id = try tables.chats.id(of: chat, of: store.profile.id)
-                return try tables.people.connection(ofChat: id)
-            }
+        try await store.reading { [store] tables in
+            let id = try tables.chats.id(of: chat, of: store.profile.id)
+            return try tables.people.connection(ofChat: id)
         }
     }
 
     private func note(_ id: ConnectionID, _ reason: ConnectionReason) async throws(ChatError) {
-        try await blocking.run { [store] in try store.commit { try $0.tables.people.insert(id, reason) } }
+        try await store.committing { try $0.tables.people.insert(id, reason) }
     }
 
     private static let noServer = ChatError(

@@ -60,14 +60,12 @@ final class RequestAnswers: Sendable {
     /// Returns whether no invitation was waiting.
     private func joinAll(over agent: any ConnectionAgent) async -> Bool {
         do {
-            let accepted = try await blocking.run { [store] in
-                try store.read { try $0.requests.all(.accepted).filter { $0.chat != nil } }
+            let accepted = try await store.reading {
+                try $0.requests.all(.accepted).filter { $0.chat != nil }
             }
             for request in accepted {
                 // Earlier ones may have waited long.
-                let state = try await blocking.run { [store] in
-                    try store.read { try $0.requests.request(request.number)?.state }
-                }
+                let state = try await store.reading { try $0.requests.request(request.number)?.state }
                 if state == .accepted { try await acceptLater(request, agent) }
             }
             return accepted.isEmpty
@@ -80,13 +78,11 @@ final class RequestAnswers: Sendable {
     /// Passes all other decisions on. Failures are retried at the next notification or start.
     private func giveAll(to agent: any ConnectionAgent) async {
         do {
-            let (accepted, rejected, address) = try await blocking.run { [store] in
-                try store.read {
-                    (
-                        try $0.requests.all(.accepted), try $0.requests.all(.rejected),
-                        try $0.requests.address()
-                    )
-                }
+            let (accepted, rejected, address) = try await store.reading {
+                (
+                    try $0.requests.all(.accepted), try $0.requests.all(.rejected),
+                    try $0.requests.address()
+                )
             }
             for request in accepted where request.chat == nil { try await acceptLater(request, agent) }
             for request in rejected { try await reject(request, agent) }
@@ -132,10 +128,8 @@ final class RequestAnswers: Sendable {
     private func note(
         _ sentence: String, isFinal: Bool, of request: RequestTable.Request
     ) async throws {
-        try await blocking.run { [store] in
-            try store.commit {
-                try $0.tables.requests.setProblem(sentence, isFinal: isFinal, of: request.number)
-            }
+        try await store.committing {
+            try $0.tables.requests.setProblem(sentence, isFinal: isFinal, of: request.number)
         }
     }
 
@@ -179,29 +173,27 @@ final class RequestAnswers: Sendable {
             }
             return known
         }
-        let isOpen = try await blocking.run { [store] in
-            try store.commit { change in
-                try change.tables.people.insert(id, request.reason)
-                guard let chat = request.chat, let invitation = request.invitation else {
-                    return try change.tables.requests.setJoined(request.number, by: id)
-                }
-                // The link may belong to a connection given by the user or another member.
-                let person = try change.tables.people.person(id)
-                guard case .groupInvitation = person?.reason, person?.conversation == nil else {
-                    throw AgentError(.unusableLink, "The link of the invitation is another connection's.")
-                }
-                guard try change.tables.requests.setJoined(request.number, by: id) else {
-                    // Another invitation may have had the same link.
-                    return try change.tables.groups.group(over: id) != nil
-                }
-                let contact = try change.tables.people.contact(ofChat: chat)
-                let host = GroupMember(
-                    host: invitation.host, profile: contact ?? ContactProfile(displayName: "unknown member"))
-                try change.join(
-                    GroupConversation(invitation), over: id, host: host, of: store.profile.id, at: change.time
-                )
-                return true
+        let isOpen = try await store.committing { [store] change in
+            try change.tables.people.insert(id, request.reason)
+            guard let chat = request.chat, let invitation = request.invitation else {
+                return try change.tables.requests.setJoined(request.number, by: id)
             }
+            // The link may belong to a connection given by the user or another member.
+            let person = try change.tables.people.person(id)
+            guard case .groupInvitation = person?.reason, person?.conversation == nil else {
+                throw AgentError(.unusableLink, "The link of the invitation is another connection's.")
+            }
+            guard try change.tables.requests.setJoined(request.number, by: id) else {
+                // Another invitation may have had the same link.
+                return try change.tables.groups.group(over: id) != nil
+            }
+            let contact = try change.tables.people.contact(ofChat: chat)
+            let host = GroupMember(
+                host: invitation.host, profile: contact ?? ContactProfile(displayName: "unknown member"))
+            try change.join(
+                GroupConversation(invitation), over: id, host: host, of: store.profile.id, at: change.time
+            )
+            return true
         }
         guard isOpen else {
             try await agent.delete(id, afterSending: false)
@@ -217,9 +209,7 @@ final class RequestAnswers: Sendable {
     }
 
     private func connection(of request: RequestTable.Request) async throws -> ConnectionID? {
-        try await blocking.run { [store] in
-            try store.read { try $0.requests.request(request.number)?.connection }
-        }
+        try await store.reading { try $0.requests.request(request.number)?.connection }
     }
 
     private func connect(
@@ -246,14 +236,12 @@ final class RequestAnswers: Sendable {
 
     /// Rejects an invalid request, unless it was answered meanwhile.
     private func giveUp(_ request: RequestTable.Request, _ agent: any ConnectionAgent) async throws {
-        let isOpen = try await blocking.run { [store] in
-            try store.commit { change in
-                guard try change.tables.requests.request(request.number)?.state == .accepted else {
-                    return false
-                }
-                try change.tables.requests.setState(.rejected, of: request.number)
-                return true
+        let isOpen = try await store.committing { change in
+            guard try change.tables.requests.request(request.number)?.state == .accepted else {
+                return false
             }
+            try change.tables.requests.setState(.rejected, of: request.number)
+            return true
         }
         if isOpen { try await reject(request, agent) }
     }
@@ -267,17 +255,13 @@ final class RequestAnswers: Sendable {
                 guard error.code == .noSuchRequest else { throw error }
             }
         }
-        try await blocking.run { [store] in
-            try store.commit { try $0.tables.requests.remove(request.number) }
-        }
+        try await store.committing { try $0.tables.requests.remove(request.number) }
     }
 
     private func refresh(_ address: RequestTable.Address, _ agent: any ConnectionAgent) async throws {
         let data = try await blocking.run { [own] in try own.linkData() }
         try await agent.setLinkData(data, of: address.connection)
-        try await blocking.run { [store] in
-            try store.commit { try $0.tables.requests.noteTold(address.untold) }
-        }
+        try await store.committing { try $0.tables.requests.noteTold(address.untold) }
     }
 }
 

@@ -3,7 +3,7 @@ import ChatCore
 import Posix
 
 /// One profile's view of the database; publishes its changes. Holds the profile's lock, which keeps other
-/// processes out. All calls block.
+/// processes out. Calls block, except asynchronous ones.
 final class ProfileStore: Sendable {
     let profile: Profile
     let clock: any WallClock
@@ -53,6 +53,23 @@ final class ProfileStore: Sendable {
     /// Reads from one snapshot.
     func read<Result>(_ body: (ProfileTables) throws -> Result) throws -> Result {
         try directory.read { try body($0.tables(of: profile.id, context)) }
+    }
+
+    /// Reads from one snapshot, on the threads for blocking work.
+    /// - Throws: The mapped error of `body`.
+    func reading<Result: Sendable>(
+        _ body: @escaping @Sendable (ProfileTables) throws -> Result
+    ) async throws(ChatError) -> Result {
+        try await blocking.run { [self] in try read(body) }
+    }
+
+    /// As `commit`, on the threads for blocking work.
+    /// - Throws: The mapped error of `body`.
+    @discardableResult
+    func committing<Result: Sendable>(
+        _ body: @escaping @Sendable (ProfileChange) throws -> Result
+    ) async throws(ChatError) -> Result {
+        try await blocking.run { [self] in try commit(body) }
     }
 
     /// Runs a transaction, then sends its events to this process's listeners and signals other processes.

@@ -62,7 +62,7 @@ final class StandaloneFiles: Sendable {
     private static let notRegular = ChatError(.invalidCommand, "Only a regular file can be uploaded.")
 
     func outcome(of file: FileID) async throws(ChatError) -> StandaloneOutcome? {
-        try await blocking.run { [store] in try store.read { try $0.uploads.standaloneOutcome(file) } }
+        try await store.reading { try $0.uploads.standaloneOutcome(file) }
     }
 
     func download(_ link: String, to path: String) async throws(ChatError) -> FileID {
@@ -120,13 +120,11 @@ final class StandaloneFiles: Sendable {
     /// Cancels a transfer and removes its chunks or partial file.
     /// - Throws: `.noSuchFile`, also for the file of a message.
     func cancel(_ file: FileID, by removals: Removals) async throws(ChatError) {
-        let job = try await blocking.run { [store] in
-            try store.read { tables in
-                guard try tables.files.cancellable(file)?.isStandalone == true else {
-                    throw ChatError.noSuchFile
-                }
-                return try tables.uploads.standaloneDownload(file)
+        let job = try await store.reading { tables in
+            guard try tables.files.cancellable(file)?.isStandalone == true else {
+                throw ChatError.noSuchFile
             }
+            return try tables.uploads.standaloneDownload(file)
         }
         try await removals.cancel(file, isAwaited: true)
         if let job { await transfers.discard(job.order) }

@@ -22,7 +22,7 @@ struct ChatManagement: Sendable {
     func rename(_ reference: ChatReference, to name: String) async throws(ChatError) {
         let name = try DisplayName.checked(name, of: "chat")
         _ = try await chat(reference)
-        let chats = try await blocking.run { [index] in try index.read { try $0.chats.shown() } }
+        let chats = try await index.reading { try $0.chats.shown() }
         let isTaken = chats.contains {
             $0.isNamedByUser && $0.displayName == name && $0.reference != reference
         }
@@ -78,7 +78,7 @@ struct ChatManagement: Sendable {
 
     private func chat(_ reference: ChatReference) async throws(ChatError) -> Chat {
         if case .notes = reference { throw ChatError(.invalidCommand, "Saved notes belong to the profile.") }
-        let chat = try await blocking.run { [index] in try index.read { try $0.chats.chat(reference) } }
+        let chat = try await index.reading { try $0.chats.chat(reference) }
         guard let chat else { throw ChatError.noSuchChat }
         return chat
     }

@@ -64,7 +64,7 @@ struct ConnectionMaking: ContactKeeping {
 
     func contact(of number: Int64) async throws(ChatError) -> Chat? {
         guard let reference = try await reference(of: number) else { return nil }
-        let chat = try await blocking.run { [index] in try index.read { try $0.chats.chat(reference) } }
+        let chat = try await index.reading { try $0.chats.chat(reference) }
         // A member with a read-only role counts too.
         if case .group = reference { return chat?.sendingRefused == APIChatInfo.notJoined ? nil : chat }
         return chat?.sendingRefused == nil ? chat : nil
@@ -134,7 +134,7 @@ struct ConnectionMaking: ContactKeeping {
     }
 
     private func requireChat(_ chat: ChatReference) async throws(ChatError) {
-        let isKnown = try await blocking.run { [index] in try index.read { try $0.knows(chat) } }
+        let isKnown = try await index.reading { try $0.knows(chat) }
         guard isKnown else { throw ChatError.noSuchChat }
     }
 

@@ -304,37 +304,31 @@ public final class OfficialCore: ChatCore, ContactForwarding {
     public func events() -> AsyncStream<ChatEvent> { index.events.listen() }
 
     public func chats() async throws(ChatError) -> [Chat] {
-        try await blocking.run { [index] in try index.read { try $0.chats.shown() } }
+        try await index.reading { try $0.chats.shown() }
     }
 
     public func items(
         of chat: ChatReference, before: ItemID?, count: Int
     ) async throws(ChatError) -> [ChatItem] {
-        try await blocking.run { [index] in
-            try index.read { tables in
-                let items = try tables.items.items(of: chat, before: before, count: count)
-                if items.isEmpty, try !tables.knows(chat) { throw ChatError.noSuchChat }
-                return items
-            }
+        try await index.reading { tables in
+            let items = try tables.items.items(of: chat, before: before, count: count)
+            if items.isEmpty, try !tables.knows(chat) { throw ChatError.noSuchChat }
+            return items
         }
     }
 
     public func item(_ id: ItemID, in chat: ChatReference) async throws(ChatError) -> ChatItem {
-        let (known, absence) = try await blocking.run { [index] in
-            try index.read { (try $0.items.item(id), try $0.absence(in: chat)) }
-        }
+        let (known, absence) = try await index.reading { (try $0.items.item(id), try $0.absence(in: chat)) }
         if let known {
             guard known.chat == chat else { throw absence }
             return known
         }
         let began = ContinuousClock.now
         guard let item = try await connection.knownItem(id, in: APIChatReference(chat)) else { throw absence }
-        let shown = try await blocking.run { [index, recent] in
-            try index.commit { change in
-                // The item was deleted meanwhile, or changed after the answer.
-                if recent.contains(id, since: began) { return try change.tables.items.item(id) }
-                return try change.take(item, .sending)
-            }
+        let shown = try await index.committing { [recent] change in
+            // The item was deleted meanwhile, or changed after the answer.
+            if recent.contains(id, since: began) { return try change.tables.items.item(id) }
+            return try change.take(item, .sending)
         }
         guard let shown else { throw absence }
         return shown
@@ -343,11 +337,9 @@ public final class OfficialCore: ChatCore, ContactForwarding {
     /// Reads the preview from the core. The index has none, because only the core's database may be
     /// encrypted, except those of a phone, which may be away.
     public func preview(of item: ItemID, in chat: ChatReference) async throws(ChatError) -> String {
-        let (text, kept) = try await blocking.run { [index] in
-            try index.read { tables in
-                guard try tables.items.item(item)?.chat == chat else { throw try tables.absence(in: chat) }
-                return (try tables.items.reference(of: item), try tables.previews.preview(of: item))
-            }
+        let (text, kept) = try await index.reading { tables in
+            guard try tables.items.item(item)?.chat == chat else { throw try tables.absence(in: chat) }
+            return (try tables.items.reference(of: item), try tables.previews.preview(of: item))
         }
         if let kept { return kept }
         guard let reference = text.flatMap({ APIChatReference(text: $0) }),
@@ -363,29 +355,25 @@ public final class OfficialCore: ChatCore, ContactForwarding {
     }
 
     public func item(of file: FileID) async throws(ChatError) -> ChatItem? {
-        try await blocking.run { [index] in try index.read { try $0.items.item(of: file) } }
+        try await index.reading { try $0.items.item(of: file) }
     }
 
     public func itemCount() async throws(ChatError) -> Int {
-        try await blocking.run { [index] in try index.read { try $0.items.count() } }
+        try await index.reading { try $0.items.count() }
     }
 
     public func unsettledItems() async throws(ChatError) -> [ChatItem] {
-        try await blocking.run { [index] in try index.read { try $0.items.unsettled() } }
+        try await index.reading { try $0.items.unsettled() }
     }
 
     public func receivableItems(
         after position: ExpiryPosition, count: Int
     ) async throws(ChatError) -> [ChatItem] {
-        try await blocking.run { [index] in
-            try index.read { try $0.items.leaving(after: position, count: count) }
-        }
+        try await index.reading { try $0.items.leaving(after: position, count: count) }
     }
 
     public func itemsElsewhere(before: ItemID?, count: Int) async throws(ChatError) -> [ChatItem] {
-        try await blocking.run { [index] in
-            try index.read { try $0.items.elsewhere(before: before, count: count) }
-        }
+        try await index.reading { try $0.items.elsewhere(before: before, count: count) }
     }
 
     public func location(of file: FileID) async throws(ChatError) -> FileSourceLocation? {
@@ -407,7 +395,7 @@ public final class OfficialCore: ChatCore, ContactForwarding {
     public func hasReadHistory() async throws(ChatError) -> Bool {
         guard connection.isConnected, reconciliation.hasCompared else { return false }
         if reconciliation.hasReadAll { return true }
-        return try await blocking.run { [index] in try index.read { try $0.walks.unfinished().isEmpty } }
+        return try await index.reading { try $0.walks.unfinished().isEmpty }
     }
 
     /// Returns the chats with unread history. After `hasReadHistory`, these are the chats whose history the
@@ -420,7 +408,7 @@ public final class OfficialCore: ChatCore, ContactForwarding {
 
     /// Returns true if this machine has a copy of a phone's file.
     public func holdsCopy(of file: FileID) async throws(ChatError) -> Bool {
-        try await blocking.run { [index] in try index.read { try $0.keptCopies.source(of: file) != nil } }
+        try await index.reading { try $0.keptCopies.source(of: file) != nil }
     }
 
     /// Removes the copy of a file that the phone still has.
@@ -526,9 +514,7 @@ public final class OfficialCore: ChatCore, ContactForwarding {
 
     public func cancelStandaloneFile(_ file: FileID) async throws(ChatError) {
         // The number of a message's file would cancel that file.
-        let isOfMessage = try await blocking.run { [index] in
-            try index.read { try $0.items.item(of: file) != nil }
-        }
+        let isOfMessage = try await index.reading { try $0.items.item(of: file) != nil }
         if isOfMessage { throw ChatError.noSuchFile }
         try await removals.cancel(file)
     }

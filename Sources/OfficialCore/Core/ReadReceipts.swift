@@ -64,9 +64,7 @@ final class ReadReceipts: Sendable {
     /// Reports each item once, also over several mounts, in the background.
     private func report(_ item: ItemID) async {
         do throws(ChatError) {
-            let text = try await blocking.run { [index] in
-                try index.read { try $0.items.unreadReference(of: item) }
-            }
+            let text = try await index.reading { try $0.items.unreadReference(of: item) }
             guard let text, let chat = APIChatReference(text: text) else { return }
             do throws(OfficialCoreError) {
                 _ = try await connection.askInBackground(.markRead(chat, [item]))

@@ -51,11 +51,9 @@ struct Removals: Sendable {
     private func parts(
         of items: [ItemID], in chat: ChatReference, _ mode: DeletionMode
     ) async throws(ChatError) -> [(APIChatReference, [ItemID])] {
-        let (known, absence) = try await blocking.run { [index] in
-            try index.read { tables in
-                let known = try items.map { try Self.place(of: $0, in: tables) }
-                return (known, try tables.absence(in: chat))
-            }
+        let (known, absence) = try await index.reading { tables in
+            let known = try items.map { try Self.place(of: $0, in: tables) }
+            return (known, try tables.absence(in: chat))
         }
         guard !items.isEmpty || absence.code != .noSuchChat else { throw absence }
         var parts: [APIChatReference: [ItemID]] = [:]
@@ -114,14 +112,12 @@ struct Removals: Sendable {
     /// With the message alone, the core ends running transfers but leaves complete files on the relay for two
     /// days.
     private func withdraw(_ items: [ItemID]) async throws(ChatError) {
-        let files = try await blocking.run { [index] in
-            try index.read { tables in
-                try items.compactMap { id -> FileID? in
-                    guard let item = try tables.items.item(id), item.direction == .sent,
-                        let file = item.file, file.transport == .xftp, file.status == .sndComplete
-                    else { return nil }
-                    return file.id
-                }
+        let files = try await index.reading { tables in
+            try items.compactMap { id -> FileID? in
+                guard let item = try tables.items.item(id), item.direction == .sent,
+                    let file = item.file, file.transport == .xftp, file.status == .sndComplete
+                else { return nil }
+                return file.id
             }
         }
         for file in files {

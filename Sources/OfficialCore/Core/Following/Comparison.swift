@@ -74,9 +74,7 @@ final class Comparison: Sendable {
     func compareCounts(_ scope: ReconciliationScope) async throws(ChatError) {
         let first =
             scope == .newest
-            ? try await blocking.run { [index] in
-                try index.read { try $0.items.oldest(ofNewest: Self.maxCompared) }
-            } : 0
+            ? try await index.reading { try $0.items.oldest(ofNewest: Self.maxCompared) } : 0
         guard let theirs = try await coreCounts(from: first) else {
             if scope == .leftOut { return state.withLock { $0.leftOut = [] } }
             // Without queries, walk everything again; the core decides whether a description has arrived.
@@ -85,13 +83,11 @@ final class Comparison: Sendable {
                 try index.write { try $0.walks.repeatAll() }
             }
         }
-        let (ours, unread) = try await blocking.run { [index] in
-            try index.read { tables in
-                (
-                    try tables.chats.counts(from: first),
-                    Set(try tables.walks.unfinished().map(\.reference.chat.description))
-                )
-            }
+        let (ours, unread) = try await index.reading { tables in
+            (
+                try tables.chats.counts(from: first),
+                Set(try tables.walks.unfinished().map(\.reference.chat.description))
+            )
         }
         let different = state.withLock { state -> [String] in
             var different: [String] = []

@@ -78,7 +78,7 @@ final class HistoryReader: Sendable {
     private func nextWalk(
         except refused: Set<APIChatReference>
     ) async throws(ChatError) -> Walk? {
-        try await blocking.run { [index] in try index.read { try $0.walks.unfinished() } }
+        try await index.reading { try $0.walks.unfinished() }
             .first { !refused.contains($0.reference) }
     }
 

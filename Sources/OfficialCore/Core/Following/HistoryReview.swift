@@ -27,9 +27,7 @@ final class HistoryReview: Sendable {
     /// - Throws: `.file(.unreachable)`, `.storage`.
     func run() async throws(ChatError) {
         let since = clock.now().advanced(by: .zero - FilePolicy.relayRetention - Self.grace)
-        let files = try await blocking.run { [index] in
-            try index.read { try $0.items.changing(since: since, limit: Self.maxFiles) }
-        }
+        let files = try await index.reading { try $0.items.changing(since: since, limit: Self.maxFiles) }
         for (id, text) in files {
             guard let reference = APIChatReference(text: text) else { continue }
             try await look(at: id, in: reference)
@@ -46,11 +44,9 @@ final class HistoryReview: Sendable {
             guard error.refusal != nil else { throw error.chatError }
             return log.information("message not compared: error=\(error.sentence)")
         }
-        try await blocking.run { [index, recent] in
-            try index.commit { change in
-                if recent.contains(id, since: began) { return }
-                if let item { try change.take(item, .look) } else { try change.removeUntold([id]) }
-            }
+        try await index.committing { [recent] change in
+            if recent.contains(id, since: began) { return }
+            if let item { try change.take(item, .look) } else { try change.removeUntold([id]) }
         }
     }
 

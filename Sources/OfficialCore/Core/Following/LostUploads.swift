@@ -50,9 +50,7 @@ final class LostUploads: Sendable {
     var hasUploads: Bool { state.withLock { $0.hasUploads } }
 
     func compare() async throws(ChatError) {
-        let moving = try await blocking.run { [index] in
-            try index.read { try $0.items.uploading(limit: Self.maxUploads) }
-        }
+        let moving = try await index.reading { try $0.items.uploading(limit: Self.maxUploads) }
         state.withLock { $0.hasUploads = !moving.isEmpty }
         var ends: [FileID: FileStatus] = [:]
         for file in try await doneForTheAgent(moving) { ends[file] = .sndError(Self.problem) }
@@ -63,12 +61,10 @@ final class LostUploads: Sendable {
             return ends.filter { state.found[$0.key, default: 0] >= Self.tries }
         }
         guard !given.isEmpty else { return }
-        try await blocking.run { [index] in
-            try index.commit { change in
-                for (file, status) in given {
-                    let cause = status == .sndComplete ? ItemChange.completed : .failed(Self.problem)
-                    try change.setStatus(status, of: file, cause)
-                }
+        try await index.committing { change in
+            for (file, status) in given {
+                let cause = status == .sndComplete ? ItemChange.completed : .failed(Self.problem)
+                try change.setStatus(status, of: file, cause)
             }
         }
     }

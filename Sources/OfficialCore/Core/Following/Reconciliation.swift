@@ -186,12 +186,10 @@ final class Reconciliation: Sendable {
         guard case .chats(let infos) = try await ask(command) else {
             throw ChatError(.internalError, "The SimpleX core returned no list of chats.")
         }
-        let changed = try await blocking.run { [index, recent] in
-            try index.commit { change in
-                try Self.note(
-                    infos, isWhole: count == Self.maxChats && infos.count < count, isBehind: isBehind, change
-                ) { recent.contains($0, since: began) }
-            }
+        let changed = try await index.committing { [recent] change in
+            try Self.note(
+                infos, isWhole: count == Self.maxChats && infos.count < count, isBehind: isBehind, change
+            ) { recent.contains($0, since: began) }
         }
         for (info, compared) in changed { try await catchUp(info, from: compared) }
     }
@@ -247,18 +245,16 @@ final class Reconciliation: Sendable {
                 log.information("chat not compared, reading it again: error=\(error.sentence)")
                 break pages
             }
-            let isMissing = try await blocking.run { [index, recent] in
-                try index.commit { change in
-                    // The chat was deleted during the request.
-                    guard try change.tables.chats.chat(chat.chat) != nil else { return false }
-                    var isNew = false
-                    for item in answer.items where !recent.contains(item.id, since: began) {
-                        let known = try change.tables.items.item(item.id) != nil
-                        let shown = try change.take(item, .look) != nil
-                        isNew = isNew || (shown && !known)
-                    }
-                    return isNew
+            let isMissing = try await index.committing { [recent] change in
+                // The chat was deleted during the request.
+                guard try change.tables.chats.chat(chat.chat) != nil else { return false }
+                var isNew = false
+                for item in answer.items where !recent.contains(item.id, since: began) {
+                    let known = try change.tables.items.item(item.id) != nil
+                    let shown = try change.take(item, .look) != nil
+                    isNew = isNew || (shown && !known)
                 }
+                return isNew
             }
             let isNew = answer.items.first.map { max($0.time, $0.createdAt) > compared } ?? false
             guard isMissing || isNew, let oldest = answer.items.first?.id else {
@@ -278,18 +274,14 @@ final class Reconciliation: Sendable {
 
     /// Reads items with running transfers, because their last events may have gone to another client.
     private func takeTransfers() async throws(ChatError) {
-        let moving = try await blocking.run { [index] in
-            try index.read { try $0.items.moving(limit: Self.maxTransfers) }
-        }
+        let moving = try await index.reading { try $0.items.moving(limit: Self.maxTransfers) }
         for (id, text) in moving {
             guard let reference = APIChatReference(text: text) else { continue }
             let began = ContinuousClock.now
             let item = try await connection.knownItem(id, in: reference)
-            try await blocking.run { [index, recent] in
-                try index.commit { change in
-                    if recent.contains(id, since: began) { return }
-                    if let item { try change.take(item, .look) } else { try change.removeUntold([id]) }
-                }
+            try await index.committing { [recent] change in
+                if recent.contains(id, since: began) { return }
+                if let item { try change.take(item, .look) } else { try change.removeUntold([id]) }
             }
         }
     }

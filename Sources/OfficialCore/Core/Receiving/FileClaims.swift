@@ -32,7 +32,7 @@ final class FileClaims: Sendable {
     }
 
     func claim(_ file: FileID, approvedRelays: Bool) async throws(ChatError) -> ClaimedFile? {
-        let item = try await blocking.run { [index] in try index.read { try $0.item(ofReceived: file) } }
+        let item = try await index.reading { try $0.item(ofReceived: file) }
         guard let offered = item.file else { throw ChatError.noSuchFile }
         try offered.status.refuseWhenOver()
         guard descriptions.mayFetch else { return nil }
@@ -103,15 +103,13 @@ final class FileClaims: Sendable {
     func location(
         of file: FileID, progress: @escaping @Sendable () -> Void = {}
     ) async throws(ChatError) -> FileSourceLocation? {
-        let kept = try await blocking.run { [index] in try index.read { try $0.keptCopies.source(of: file) } }
+        let kept = try await index.reading { try $0.keptCopies.source(of: file) }
         if let kept { return kept }
-        let known = try await blocking.run { [index] in
-            try index.read { tables -> (ItemID, String)? in
-                guard let item = try tables.items.item(of: file),
-                    let reference = try tables.items.reference(of: item.id)
-                else { return nil }
-                return (item.id, reference)
-            }
+        let known = try await index.reading { tables -> (ItemID, String)? in
+            guard let item = try tables.items.item(of: file),
+                let reference = try tables.items.reference(of: item.id)
+            else { return nil }
+            return (item.id, reference)
         }
         if let remote, let (id, reference) = known, let chat = APIChatReference(text: reference) {
             return try await remote.copy(of: file, in: id, chat, progress)
@@ -130,9 +128,7 @@ final class FileClaims: Sendable {
     func giveUpCopy(
         of file: FileID, at location: FileSourceLocation
     ) async throws(ChatError) -> GivenUpCopy {
-        let isKnown = try await blocking.run { [index] in
-            try index.read { try $0.items.item(of: file) != nil }
-        }
+        let isKnown = try await index.reading { try $0.items.item(of: file) != nil }
         guard isKnown else { throw ChatError.noSuchFile }
         if let remote { try await remote.giveUp(file) }
         guard try await descriptions.fetchable(file) != nil else { return .lost(.damagedCopy) }

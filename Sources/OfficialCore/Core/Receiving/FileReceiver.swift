@@ -46,7 +46,7 @@ final class FileReceiver: Sendable {
     /// Returns the status of a received file; nil if it is complete, which is published again.
     /// - Throws: `.noSuchFile`, also for a sent file.
     private func statusToReceive(_ file: FileID) async throws(ChatError) -> FileStatus? {
-        let item = try await blocking.run { [index] in try index.read { try $0.item(ofReceived: file) } }
+        let item = try await index.reading { try $0.item(ofReceived: file) }
         if item.file?.status == .rcvComplete {
             index.events.tell(.itemChanged(item, .completed))
             return nil
@@ -74,9 +74,7 @@ final class FileReceiver: Sendable {
     /// Retries waiting files after relays were approved or the policy changed.
     func relaysWereApproved() async {
         do throws(ChatError) {
-            let files = try await blocking.run { [index] in
-                try index.read { try $0.items.files(.rcvAborted) }
-            }
+            let files = try await index.reading { try $0.items.files(.rcvAborted) }
             for file in files { await receiveAtArrival(file) }
         } catch {
             log.warning("files of approved relays not received: error=\(error.sentence)")
@@ -159,7 +157,7 @@ final class FileReceiver: Sendable {
     /// - Throws: `.file(.notApproved)` above the size limit; `.file(.unreachable)` while the phone is not
     ///   connected.
     private func check(_ file: FileID, on phone: OfficialCoreSettings.Phone) async throws(ChatError) {
-        let item = try await blocking.run { [index] in try index.read { try $0.items.item(of: file) } }
+        let item = try await index.reading { try $0.items.item(of: file) }
         let size = item?.file?.size ?? 0
         guard phone.receiveLimit > 0 else {
             throw ChatError(

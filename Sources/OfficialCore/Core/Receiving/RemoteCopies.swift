@@ -74,7 +74,7 @@ final class RemoteCopies: Sendable {
     }
 
     private func kept(_ file: FileID) async throws(ChatError) -> FileSourceLocation? {
-        try await blocking.run { [index] in try index.read { try $0.keptCopies.source(of: file) } }
+        try await index.reading { try $0.keptCopies.source(of: file) }
     }
 
     private func fetch(

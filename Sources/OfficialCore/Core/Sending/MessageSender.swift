@@ -67,7 +67,7 @@ final class MessageSender: Sendable {
     private func sendAlone(
         _ message: ComposedMessage, to chat: ChatReference
     ) async throws(ChatError) -> Outcome {
-        let begun = try await blocking.run { [index] in try index.read { try $0.sends.send(of: message.id) } }
+        let begun = try await index.reading { try $0.sends.send(of: message.id) }
         if let item = begun?.item { return .wasSent(item) }
         if let begun {
             let item = try await search.item(of: begun, in: chat, mayBeUnderWay: mayBeUnderWay(begun))
@@ -100,8 +100,7 @@ final class MessageSender: Sendable {
     /// - Throws: `.sendingUnsure`, `.sendingUndecided`, as `send`.
     func item(sentAs message: String, in chat: ChatReference) async throws(ChatError) -> ItemID? {
         try await sending.withLock(message) { () throws(ChatError) in
-            let begun = try await blocking.run { [index] in try index.read { try $0.sends.send(of: message) }
-            }
+            let begun = try await index.reading { try $0.sends.send(of: message) }
             guard let begun else { return nil }
             if let item = begun.item { return item }
             let isOpen = mayBeUnderWay(begun)

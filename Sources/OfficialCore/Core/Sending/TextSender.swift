@@ -24,7 +24,7 @@ struct TextSender: Sendable {
     }
 
     private func sendAlone(_ text: ComposedText, to chat: ChatReference) async throws(ChatError) {
-        let begun = try await blocking.run { [index] in try index.read { try $0.sends.send(of: text.id) } }
+        let begun = try await index.reading { try $0.sends.send(of: text.id) }
         if let begun {
             guard begun.item == nil else { return }
             throw Self.unsure

@@ -3,7 +3,7 @@ import Cryptography
 import Store
 
 /// The index of a profile's files, and the publication of its changes. All SQL is in the tables of this
-/// folder. All calls block.
+/// folder. Calls block, except asynchronous ones.
 final class IndexStore: Sendable {
     let events = EventHub()
     private let database: Database
@@ -51,6 +51,23 @@ final class IndexStore: Sendable {
     /// Reads from one snapshot.
     func read<Result>(_ body: (IndexTables) throws -> Result) throws -> Result {
         try database.read { try body(IndexTables($0)) }
+    }
+
+    /// Reads from one snapshot, on the threads for blocking work.
+    /// - Throws: The mapped error of `body`.
+    func reading<Result: Sendable>(
+        _ body: @escaping @Sendable (IndexTables) throws -> Result
+    ) async throws(ChatError) -> Result {
+        try await blocking.run { [self] in try read(body) }
+    }
+
+    /// As `commit`, on the threads for blocking work.
+    /// - Throws: The mapped error of `body`.
+    @discardableResult
+    func committing<Result: Sendable>(
+        _ body: @escaping @Sendable (IndexChange) throws -> Result
+    ) async throws(ChatError) -> Result {
+        try await blocking.run { [self] in try commit(body) }
     }
 
     /// Changes the index without an event.
