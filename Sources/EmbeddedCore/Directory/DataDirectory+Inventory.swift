@@ -12,26 +12,22 @@ extension DataDirectory {
     public func items(
         of chat: ChatReference, of profile: Profile, before: ItemID?, count: Int
     ) throws(ChatError) -> [ChatItem] {
-        try wrapping {
-            try store.read { tables in
-                let id = try tables.chats.id(of: chat, of: profile.id)
-                return try self.tables(of: profile, tables).items.items(in: id, before: before, count: count)
-            }
+        try read { tables in
+            let id = try tables.chats.id(of: chat, of: profile.id)
+            return try self.tables(of: profile, tables).items.items(in: id, before: before, count: count)
         }
     }
 
     /// Returns a file's current item; nil without one.
     /// - Throws: `.storage`.
     public func item(of file: FileID, of profile: Profile) throws(ChatError) -> ChatItem? {
-        try wrapping { try store.read { try self.tables(of: profile, $0).items.item(of: file) } }
+        try read { try self.tables(of: profile, $0).items.item(of: file) }
     }
 
     /// Returns the SHA-512 that the sender described for a file kept as it came; nil without a description.
     /// - Throws: `.storage`.
     public func describedDigest(of file: FileID, of profile: Profile) throws(ChatError) -> [UInt8]? {
-        let found = try wrapping {
-            try store.read { try self.tables(of: profile, $0).downloads.description(of: file) }
-        }
+        let found = try read { try self.tables(of: profile, $0).downloads.description(of: file) }
         return found.flatMap { try? FileDescription(parsing: $0.text).digest }
     }
 

@@ -77,11 +77,9 @@ extension DataDirectory {
     /// Returns the time last set by any party if all parties allow it; nil keeps messages.
     /// - Throws: `.noSuchChat`.
     public func timeToLive(in chat: ChatReference, of profile: Profile) throws(ChatError) -> Duration? {
-        try wrapping {
-            try store.read { tables in
-                let id = try tables.chats.id(of: chat, of: profile.id)
-                return try tables.network(of: profile.id).retention.timeToLive(of: id).map { .seconds($0) }
-            }
+        try read { tables in
+            let id = try tables.chats.id(of: chat, of: profile.id)
+            return try tables.network(of: profile.id).retention.timeToLive(of: id).map { .seconds($0) }
         }
     }
 

@@ -55,9 +55,7 @@ extension DataDirectory {
     /// could decrypt.
     /// - Throws: `.storage`, `.file(.noSpace)`.
     public func giveUp(parts places: [String]) throws(ChatError) {
-        try wrapping {
-            try store.change { tables in for place in places { try tables.parts.remove(place) } }
-        }
+        try change { tables in for place in places { try tables.parts.remove(place) } }
     }
 
     /// Returns the folders that ChatFS keeps for official cores.

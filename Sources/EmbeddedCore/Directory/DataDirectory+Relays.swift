@@ -9,11 +9,9 @@ extension DataDirectory {
     /// Adds relays with their passwords. Uploads are spread over all of them.
     /// - Throws: `.noSuchProfile`, `.storage`, `.file(.noSpace)`.
     public func addRelays(_ relays: [RelayAddress], to profile: Profile) throws(ChatError) {
-        try wrapping {
-            try store.change { tables in
-                try Self.require(profile, tables)
-                try tables.relays.add(relays.map(RelayWithPassword.init), to: profile.id)
-            }
+        try change { tables in
+            try Self.require(profile, tables)
+            try tables.relays.add(relays.map(RelayWithPassword.init), to: profile.id)
         }
     }
 
@@ -27,17 +25,15 @@ extension DataDirectory {
     /// position and takes a new password, if given.
     /// - Throws: `.noSuchProfile`, `.storage`, `.file(.noSpace)`.
     public func addMessagingServers(_ servers: [ServerAddress], to profile: Profile) throws(ChatError) {
-        try wrapping {
-            try store.change { tables in
-                try Self.require(profile, tables)
-                for server in servers {
-                    let known = try tables.messagingServers.text(of: server, in: profile.id)
-                    if let known, server.password != nil {
-                        try tables.messagingServers.replace(
-                            known, by: server.textWithPassword, of: profile.id)
-                    } else if known == nil {
-                        try tables.messagingServers.add([server.textWithPassword], to: profile.id)
-                    }
+        try change { tables in
+            try Self.require(profile, tables)
+            for server in servers {
+                let known = try tables.messagingServers.text(of: server, in: profile.id)
+                if let known, server.password != nil {
+                    try tables.messagingServers.replace(
+                        known, by: server.textWithPassword, of: profile.id)
+                } else if known == nil {
+                    try tables.messagingServers.add([server.textWithPassword], to: profile.id)
                 }
             }
         }
@@ -48,14 +44,12 @@ extension DataDirectory {
     public func removeMessagingServers(
         _ servers: [ServerAddress], from profile: Profile
     ) throws(ChatError) -> [ServerAddress] {
-        try wrapping {
-            try store.change { tables in
-                try servers.filter { server in
-                    guard let known = try tables.messagingServers.text(of: server, in: profile.id) else {
-                        return false
-                    }
-                    return try tables.messagingServers.remove(known, from: profile.id)
+        try change { tables in
+            try servers.filter { server in
+                guard let known = try tables.messagingServers.text(of: server, in: profile.id) else {
+                    return false
                 }
+                return try tables.messagingServers.remove(known, from: profile.id)
             }
         }
     }
@@ -72,10 +66,8 @@ extension DataDirectory {
     /// Returns the profile's upload relays without passwords.
     /// - Throws: `.storage`.
     public func configuredRelays(of profile: Profile) throws(ChatError) -> [RelayAddress] {
-        try wrapping {
-            try store.read { try $0.relays.configured(of: profile.id) }.compactMap {
-                RelayAddress($0.address)
-            }
+        try read { try $0.relays.configured(of: profile.id) }.compactMap {
+            RelayAddress($0.address)
         }
     }
 
@@ -94,10 +86,8 @@ extension DataDirectory {
     public func removeRelays(
         _ relays: [RelayAddress], from profile: Profile
     ) throws(ChatError) -> [RelayAddress] {
-        try wrapping {
-            try store.change { tables in
-                try relays.filter { try tables.relays.remove($0.text, from: profile.id) }
-            }
+        try change { tables in
+            try relays.filter { try tables.relays.remove($0.text, from: profile.id) }
         }
     }
 
@@ -107,12 +97,10 @@ extension DataDirectory {
     public func revokeRelays(
         _ relays: [RelayAddress], of profile: Profile
     ) throws(ChatError) -> [RelayAddress] {
-        try wrapping {
-            try store.change { tables in
-                try relays.filter { relay in
-                    try relay.places.map { try tables.relays.revoke($0, of: profile.id) }
-                        .contains(true)
-                }
+        try change { tables in
+            try relays.filter { relay in
+                try relay.places.map { try tables.relays.revoke($0, of: profile.id) }
+                    .contains(true)
             }
         }
     }
@@ -120,12 +108,10 @@ extension DataDirectory {
     /// Approves relays for downloads, by fingerprint, host and port.
     /// - Throws: `.noSuchProfile`, `.storage`, `.file(.noSpace)`.
     public func approveRelays(_ relays: [RelayAddress], for profile: Profile) throws(ChatError) {
-        try wrapping {
-            try store.change { tables in
-                try Self.require(profile, tables)
-                for endpoint in relays.flatMap(\.places) {
-                    try tables.relays.approve(endpoint, for: profile.id)
-                }
+        try change { tables in
+            try Self.require(profile, tables)
+            for endpoint in relays.flatMap(\.places) {
+                try tables.relays.approve(endpoint, for: profile.id)
             }
         }
     }
@@ -144,14 +130,14 @@ extension DataDirectory {
     /// Returns the policy for relays that are neither configured nor approved.
     /// - Throws: `.storage`.
     public func relayPolicy(of profile: Profile) throws(ChatError) -> RelayApprovalPolicy {
-        try wrapping { try store.read { try $0.relays.rules(of: profile.id).policy } }
+        try read { try $0.relays.rules(of: profile.id).policy }
     }
 
     /// - Throws: `.storage`, `.file(.noSpace)`.
     public func setRelayPolicy(
         _ policy: RelayApprovalPolicy, of profile: Profile
     ) throws(ChatError) {
-        try wrapping { try store.change { try $0.relays.setPolicy(policy, of: profile.id) } }
+        try change { try $0.relays.setPolicy(policy, of: profile.id) }
     }
 }
 

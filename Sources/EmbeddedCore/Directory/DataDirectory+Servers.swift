@@ -8,15 +8,13 @@ extension DataDirectory {
     /// Approves servers by fingerprint, host and port.
     /// - Throws: `.noSuchProfile`, `.storage`, `.file(.noSpace)`.
     public func approveServers(_ servers: [ServerAddress], for profile: Profile) throws(ChatError) {
-        try wrapping {
-            try store.change { tables in
-                try Self.require(profile, tables)
-                for server in servers {
-                    for place in server.places {
-                        try tables.relays.approve(place, .messages, for: profile.id)
-                    }
-                    try tables.network(of: profile.id).refusedServers.remove(server)
+        try change { tables in
+            try Self.require(profile, tables)
+            for server in servers {
+                for place in server.places {
+                    try tables.relays.approve(place, .messages, for: profile.id)
                 }
+                try tables.network(of: profile.id).refusedServers.remove(server)
             }
         }
     }
@@ -27,11 +25,9 @@ extension DataDirectory {
     public func revokeServers(
         _ servers: [ServerAddress], of profile: Profile
     ) throws(ChatError) -> [ServerAddress] {
-        try wrapping {
-            try store.change { tables in
-                try servers.filter { server in
-                    try server.places.map { try tables.relays.revoke($0, of: profile.id) }.contains(true)
-                }
+        try change { tables in
+            try servers.filter { server in
+                try server.places.map { try tables.relays.revoke($0, of: profile.id) }.contains(true)
             }
         }
     }
@@ -48,6 +44,6 @@ extension DataDirectory {
     /// Returns the servers that wait for approval, latest first.
     /// - Throws: `.storage`.
     public func refusedServers(of profile: Profile) throws(ChatError) -> [ServerAddress] {
-        try wrapping { try store.read { try $0.network(of: profile.id).refusedServers.all() } }
+        try read { try $0.network(of: profile.id).refusedServers.all() }
     }
 }

@@ -235,7 +235,7 @@ public final class DataDirectory: Sendable {
     /// Returns the profiles in order of creation.
     /// - Throws: `.storage`.
     public func profiles() throws(ChatError) -> [Profile] {
-        try wrapping { try store.read { try $0.profiles.all() } }
+        try read { try $0.profiles.all() }
     }
 
     /// Sets the profile used if several exist and none is named; nil for none.
@@ -315,7 +315,7 @@ public final class DataDirectory: Sendable {
     /// Returns a profile's chats, even if another process holds it.
     /// - Throws: `.storage`.
     public func chats(of profile: Profile) throws(ChatError) -> [Chat] {
-        try wrapping { try store.read { try $0.chats.all(of: profile.id) } }
+        try read { try $0.chats.all(of: profile.id) }
     }
 
     // MARK: - Chats between profiles
@@ -372,8 +372,17 @@ public final class DataDirectory: Sendable {
 
     /// Makes a change and signals it to the processes of other profiles.
     func changeAndSignal(_ body: (DirectoryTables) throws -> Void) throws(ChatError) {
-        try wrapping { try store.change(body) }
+        try change(body)
         signal.notify()
+    }
+
+    func read<Result>(_ body: (DirectoryTables) throws -> Result) throws(ChatError) -> Result {
+        try wrapping { try store.read(body) }
+    }
+
+    @discardableResult
+    func change<Result>(_ body: (DirectoryTables) throws -> Result) throws(ChatError) -> Result {
+        try wrapping { try store.change(body) }
     }
 
     @discardableResult
