@@ -40,6 +40,10 @@ import Testing
     @Test func addressesWithColonsAreEncodedInTheLink() throws {
         #expect(try Self.link(host: "::1").contains("=@%3A%3A1:5000#/"))
         #expect(try Self.link(host: "computer.example").contains("=@computer.example:5000#/"))
+        // A phone verifies the signatures over the plain text.
+        for host in ["::1", "fd00::7", "computer.example"] {
+            #expect(PhoneLink(try Self.link(host: host))?.host == host)
+        }
         for host in ["", "[::1]", "a b", "a/b", "a@b", "a#b", "ü", String(repeating: "a", count: 254)] {
             #expect(throws: RemoteControlError.self) { try Self.link(host: host) }
         }

@@ -13,13 +13,17 @@ private func connected(_ desk: PhoneDesk, _ phone: ChatPhone) async throws -> Of
     try await desk.connected(phone)
 }
 
-private func error(_ body: () async throws(ChatError) -> Void) async -> ChatErrorCode? {
+private func failure(_ body: () async throws(ChatError) -> Void) async -> ChatError? {
     do throws(ChatError) {
         try await body()
         return nil
     } catch {
-        return error.code
+        return error
     }
+}
+
+private func error(_ body: () async throws(ChatError) -> Void) async -> ChatErrorCode? {
+    await failure(body)?.code
 }
 
 @Suite("The core of a phone, over its sessions")
@@ -138,6 +142,19 @@ struct PhoneCoreTests {
         await core.shutDown()
     }
 
+    /// Decrypts a stored file with the keys of its message, if there are any.
+    private static func plain(_ stored: [UInt8], sentWith command: String) throws -> [UInt8] {
+        guard let key = command.firstMatch(of: /"fileKey":"([^"]+)"/),
+            let nonce = command.firstMatch(of: /"fileNonce":"([^"]+)"/)
+        else { return stored }
+        var box = try StreamBox(
+            key: try #require(Base64URL.decode(key.1)), nonce: try #require(Base64URL.decode(nonce.1)))
+        var bytes = Array(stored.dropLast(StreamBox.tagLength))
+        bytes.withUnsafeMutableBytes { box.open($0) }
+        #expect(box.isAuthentic(Array(stored.suffix(StreamBox.tagLength))))
+        return bytes
+    }
+
     @Test(arguments: [false, true])
     func storesAFileAndSendsItOnce(encryptsFiles: Bool) async throws {
         let (desk, phone) = (try PhoneDesk(), try ChatPhone(encryptsFiles: encryptsFiles))
@@ -145,27 +162,53 @@ struct PhoneCoreTests {
         let core = try await connected(desk, phone)
         let message = try desk.compose("a.txt", [1, 2, 3], id: "one", for: core)
         let item = try await core.send(message, to: .direct(1))
-        #expect(phone.files["1_a.txt"]?.count == (encryptsFiles ? 19 : 3))
-        if !encryptsFiles { #expect(phone.files["1_a.txt"] == [1, 2, 3]) }
+        let command = try #require(phone.core.commands.first { $0.hasPrefix("/_send") })
+        #expect(command.contains("cryptoArgs") == encryptsFiles)
+        #expect(try Self.plain(phone.files["1_a.txt"] ?? [], sentWith: command) == [1, 2, 3])
         #expect(try await core.send(message, to: .direct(1)).id == item.id)
         #expect(phone.core.count("/_send") == 1 && phone.count(of: "storeFile") == 1)
         await core.shutDown()
     }
 
-    @Test(
-        arguments: zip(
-            [
-                #"{"type":"exception","someException":"hPutBuf: (No space left on device)"}"#,
-                #"{"type":"exception","someException":"permission denied"}"#, #"{"type":"fileDigest"}"#,
-            ],
-            [ChatErrorCode.file(.noSpace), ChatErrorCode.file(.other), ChatErrorCode.file(.damaged)]))
-    func refusedFileHasItsReason(answer: String, code: ChatErrorCode) async throws {
-        let (desk, phone) = (try PhoneDesk(), try ChatPhone())
+    /// An answer to `storeFile`, and the error for the user.
+    struct Refusal: Sendable {
+        let answer: String
+        let code: ChatErrorCode
+        let sentence: String
+
+        /// With the path of a file on the phone, which is not shown.
+        private static func exception(_ text: String) -> String {
+            #"{"type":"exception","someException":"\#(ChatPhone.folder)/a: \#(text)"}"#
+        }
+
+        static let all: [Refusal] = [
+            Refusal(
+                answer: exception("hPutBuf: (No space left on device)"), code: .file(.noSpace),
+                sentence: "The phone has no space left for this file."),
+            Refusal(
+                answer: exception("permission denied"), code: .file(.other),
+                sentence: "The phone could not store this file."),
+            damaged("fileDigest"), damaged("fileSize"), damaged("noFile"),
+        ]
+
+        private static func damaged(_ type: String) -> Refusal {
+            Refusal(
+                answer: #"{"type":"\#(type)"}"#, code: .file(.damaged),
+                sentence: "The file was damaged on its way to the phone.")
+        }
+    }
+
+    @Test(arguments: Refusal.all, [false, true])
+    func refusedFileHasItsReason(refusal: Refusal, isIPhone: Bool) async throws {
+        let (desk, phone) = (try PhoneDesk(), try ChatPhone(isIPhone: isIPhone))
         let core = try await connected(desk, phone)
-        phone.failStoring(answer)
+        phone.failStoring(refusal.answer)
         let message = try desk.compose("a.txt", [1], id: "one", for: core)
-        let refused = await error { () throws(ChatError) in _ = try await core.send(message, to: .direct(1)) }
-        #expect(refused == code && phone.core.count("/_send") == 0)
+        let refused = await failure { () throws(ChatError) in
+            _ = try await core.send(message, to: .direct(1))
+        }
+        #expect(refused?.code == refusal.code && refused?.sentence == refusal.sentence)
+        #expect(phone.core.count("/_send") == 0)
         phone.failStoring(nil)
         _ = try await core.send(message, to: .direct(1))
         #expect(phone.core.count("/_send") == 1)
@@ -276,6 +319,94 @@ struct PhoneCoreTests {
         await core.shutDown()
     }
 
+    /// A moment at which the phone's process is killed.
+    enum Moment: CaseIterable { case fetching, storing, sending }
+
+    @Test(arguments: Moment.allCases)
+    func killedPhoneLosesAndDuplicatesNothing(moment: Moment) async throws {
+        let (desk, phone) = (try PhoneDesk(), try ChatPhone())
+        let content = SeededBytes(38).bytes(2_000_000)
+        phone.put(content, as: "there.bin")
+        phone.core.change { state in
+            state.history.append(Self.message(1, "there.bin", content.count, path: "there.bin"))
+        }
+        let core = try await connected(desk, phone)
+        let message = try desk.compose("mine.bin", content, id: "one", for: core)
+        var watch = ChatPhone.Watch()
+        let breaks: @Sendable (Int) -> Void = { [weak phone] count in
+            if count > 500_000 { phone?.breakOff() }
+        }
+        switch moment {
+        case .fetching: watch.sends = breaks
+        case .storing: watch.arrives = breaks
+        case .sending:
+            watch.answers = { [weak phone] text in if text.contains("/_send") { phone?.breakOff() } }
+        }
+        phone.watch(watch)
+        let code = await error { () throws(ChatError) in
+            if moment == .fetching {
+                _ = try await core.location(of: FileID(1001))
+            } else {
+                _ = try await core.send(message, to: .direct(1))
+            }
+        }
+        #expect(code == (moment == .sending ? .sendingUndecided : .file(.unreachable)))
+        let staged = try PrivateFolder.names(at: core.stagingFolder).filter { $0.hasPrefix(".fetched") }
+        #expect(staged.isEmpty, "no part of a file is left")
+        phone.watch(ChatPhone.Watch())
+        try phone.connect(to: try await desk.link())
+        try await wait(until: "it is connected") { try await core.hasReadHistory() }
+        #expect(try PhoneDesk.content(try await core.location(of: FileID(1001))) == content)
+        _ = try await core.send(message, to: .direct(1))
+        #expect(phone.core.count("/_send") == 1 && phone.files["mine.bin"] == content)
+        #expect(phone.files.count == 2)
+        await core.shutDown()
+    }
+
+    @Test func iPhoneIsListedReadAndSentTo() async throws {
+        let (desk, phone) = (try PhoneDesk(), try ChatPhone(isIPhone: true))
+        phone.put([7], as: "there")
+        phone.core.whenReceiving { [weak phone] message in
+            phone?.put([8], as: message.name)
+            phone?.core.complete(message.id, path: message.name, cryptoArguments: nil)
+        }
+        phone.core.change { state in
+            state.history.append(Self.message(1, "there", 1, path: "there"))
+            state.history.append(Self.message(2, "offered", 1))
+            state.history.append(Self.message(3, "gone", 1, path: "gone"))
+        }
+        let core = try await connected(desk, phone)
+        let files = try await core.items(of: .direct(1), before: nil, count: 10).compactMap(\.file)
+        #expect(files.map(\.name) == ["gone", "offered", "there"])
+        #expect(files.map(\.status.isReadable) == [true, false, true])
+        #expect(try PhoneDesk.content(try await core.location(of: FileID(1001))) == [7])
+        #expect(
+            await error { () throws(ChatError) in _ = try await core.location(of: FileID(1003)) }
+                == .noSuchFile)
+        // The end of the reception is an event.
+        try await core.receiveFile(FileID(1002), approvedRelays: false)
+        try await wait(until: "it is received") {
+            try await core.item(of: FileID(1002))?.file?.status == .rcvComplete
+        }
+        #expect(try PhoneDesk.content(try await core.location(of: FileID(1002))) == [8])
+        let message = try desk.compose("mine", [9], id: "one", for: core)
+        #expect(try await core.send(message, to: .direct(1)).file?.name == "mine")
+        #expect(phone.files["mine"] == [9])
+        await core.shutDown()
+    }
+
+    @Test func oneRequestForAnEventWaitsAtATime() async throws {
+        let (desk, phone) = (try PhoneDesk(), try ChatPhone())
+        phone.put([7], as: "there")
+        phone.core.change { $0.history.append(Self.message(1, "there", 1, path: "there")) }
+        let core = try await connected(desk, phone)
+        for number in 2...60 { phone.core.tellNew(Self.message(Int64(number), "\(number)", 1)) }
+        _ = try await core.location(of: FileID(1001))
+        try await wait(until: "all are listed") { try await core.itemCount() == 60 }
+        #expect(phone.mostWaitingForEvent == 1)
+        await core.shutDown()
+    }
+
     @Test func breakWhileStoringSendsLater() async throws {
         let (desk, phone) = (try PhoneDesk(), try ChatPhone())
         let core = try await connected(desk, phone)
@@ -326,17 +457,24 @@ struct PhoneCoreTests {
         let (desk, phone) = (try PhoneDesk(), try ChatPhone())
         phone.core.change { $0.history.append(Self.message(1, "gone", 2, path: "gone")) }
         let core = try await connected(desk, phone)
-        let code = await error { () throws(ChatError) in _ = try await core.location(of: FileID(1001)) }
-        #expect(code != nil && code != .file(.unreachable))
+        let gone = await failure { () throws(ChatError) in _ = try await core.location(of: FileID(1001)) }
+        #expect(gone?.code == .noSuchFile && gone?.sentence == "This file no longer exists.")
         #expect(try PrivateFolder.names(at: core.stagingFolder).isEmpty, "nothing is left of it")
         await core.shutDown()
     }
 
-    @Test func anotherProfileOnThePhoneIsNotTaken() async throws {
+    @Test(arguments: [false, true])
+    func anotherProfileOnThePhoneIsNotTaken(hasOne: Bool) async throws {
         let (desk, phone) = (try PhoneDesk(), try ChatPhone())
+        phone.put([7], as: "there")
+        phone.core.change { $0.history.append(Self.message(1, "there", 1, path: "there")) }
         await (try await connected(desk, phone)).shutDown()
-        phone.core.change { state in
-            state.refusals["/user"] = #"{"type":"error","errorType":{"type":"noActiveUser"}}"#
+        if hasOne {
+            phone.activate(user: 2)
+        } else {
+            phone.core.change { state in
+                state.refusals["/user"] = #"{"type":"error","errorType":{"type":"noActiveUser"}}"#
+            }
         }
         let core = try await desk.open().value
         let asked = phone.core.count("/user")
@@ -346,6 +484,13 @@ struct PhoneCoreTests {
         let listed = phone.core.count("/_get")
         try await Task.sleep(for: .milliseconds(300))
         #expect(phone.core.count("/_get") == listed, "nothing of it is read")
+        // Its user switches back and connects again.
+        phone.leave()
+        phone.activate(user: 1)
+        phone.core.change { $0.refusals = [:] }
+        try phone.connect(to: try await desk.link())
+        try await wait(until: "it is connected") { try await core.hasReadHistory() }
+        #expect(try PhoneDesk.content(try await core.location(of: FileID(1001))) == [7])
         await core.shutDown()
     }
 

@@ -22,6 +22,9 @@ final class PhoneDesk: Sendable {
 
     var core: String { folder.path(name.withLock { $0 }) }
 
+    /// The address of this computer: any of 127.0.0.0/8.
+    let address = Lock("127.0.0.1")
+
     /// As another name of the phone does.
     func move() throws {
         let before = core
@@ -35,6 +38,12 @@ final class PhoneDesk: Sendable {
     }
 
     func description() throws -> PairingStore.Description { try store().description() }
+
+    /// The phone as the last session left it.
+    func knownPhone() throws -> Pairing.Phone? { try store().pairing().phone }
+
+    /// As after the restoration of an earlier backup.
+    func restore(_ phone: Pairing.Phone) throws { try store().remember(phone) }
 
     /// Opens the core, which waits for a phone that was never connected.
     func open(
@@ -56,14 +65,28 @@ final class PhoneDesk: Sendable {
         phone.awayTimeout = away
         phone.note = { try store.note($0) }
         settings.phone = phone
+        let transport = self.transport(store, limits)
+        let chosen = settings
+        return Task { try await OfficialCore.open(transport, chosen) }
+    }
+
+    /// A transport without a core.
+    func transport() throws -> PhoneTransport {
+        transport(try store(), ReversedServer.Limits())
+    }
+
+    private func transport(_ store: PairingStore, _ limits: ReversedServer.Limits) -> PhoneTransport {
         let memory: @Sendable () throws(SystemError) -> OpenFile = { () throws(SystemError) in
             try OpenFile.inMemory()
         }
         var waiting = PhoneTransportSettings(
-            place: { PhonePlace(endpoint: Endpoint(host: "127.0.0.1", port: 0)) },
+            place: { [address] in
+                PhonePlace(endpoint: Endpoint(host: address.withLock { $0 }, port: 0))
+            },
             versions: AppVersionRange(AppVersion("6.3")!, AppVersion("7.0")!)!,
             computer: DeviceName("Computer"), makeFile: memory)
         (waiting.limits, waiting.silenceInterval) = (limits, .milliseconds(50))
+        waiting.lookInterval = .milliseconds(100)
         told.withLock { $0.link = nil }
         waiting.observe = { [told] event in
             told.withLock { told in
@@ -75,9 +98,7 @@ final class PhoneDesk: Sendable {
                 }
             }
         }
-        let transport = PhoneTransport.start(waiting, pairing: store)
-        let chosen = settings
-        return Task { try await OfficialCore.open(transport, chosen) }
+        return PhoneTransport.start(waiting, pairing: store)
     }
 
     /// Opens the core and waits until the phone has told its history.

@@ -9,8 +9,13 @@ final class PhoneMountPlace {
     let folder: TemporaryFolder
     private(set) var daemon: RunningProcess?
     private var links = 0
+    private let dataFolder: String
 
-    init() throws { folder = try TemporaryFolder() }
+    /// - Parameter other: A place on the same computer, whose data directory is used.
+    init(beside other: PhoneMountPlace? = nil) throws {
+        folder = try TemporaryFolder()
+        dataFolder = other?.dataFolder ?? folder.path("data")
+    }
 
     deinit {
         daemon?.send(SIGKILL)
@@ -19,15 +24,19 @@ final class PhoneMountPlace {
 
     var environment: [String: String?] { ["HOME": folder.path] }
 
-    private var data: [String] { ["--data", folder.path("data")] }
+    private var data: [String] { ["--data", dataFolder] }
 
     /// - Parameters:
     ///   - listen: The listening address. A mount announces its links unless it begins with `127.`.
+    ///   - core: The value of `--core` of `chatfs mount`; nil for `chatfs phone`.
     ///   - shell: A line of sh(1) that runs its arguments, or nil.
-    func mount(_ more: [String] = [], listen: String = "127.0.0.1", shell: String? = nil) async throws {
+    func mount(
+        _ more: [String] = [], listen: String = "127.0.0.1", core: String? = nil, shell: String? = nil
+    ) async throws {
         links = 0
         let arguments =
-            ["phone", folder.path("Phone"), "--listen", listen, "--cache-dir", folder.path("cache")]
+            (core.map { ["mount", "--core", $0] } ?? ["phone"])
+            + [folder.path("Phone"), "--listen", listen, "--cache-dir", folder.path("cache")]
             + data + more
         guard let shell else {
             daemon = try await ChatFSProcess.start(arguments, environment: environment)

@@ -1,5 +1,6 @@
 import Base
 import Glibc
+import Network
 import OfficialCore
 import Posix
 import ScriptedCore
@@ -31,6 +32,7 @@ struct PhoneMountTests {
         try phone.connect(to: try await place.link())
         try await place.waitUntilMounted()
         #expect(place.daemon?.output.contains("Compare it with this one") == true)
+        #expect(place.daemon?.errors.contains("uses its storage") == true)
         let path = place.folder.path("Phone/bob/here.txt")
         try await wait(until: "its files are shown") { access(path, F_OK) == 0 }
         #expect(try place.state("here.txt") == "remote", "it is only on the phone")
@@ -82,6 +84,102 @@ struct PhoneMountTests {
         try await place.leave()
     }
 
+    /// The ways that the link names need not be addresses of this computer.
+    @Test func linkNamesAForwardedPort() async throws {
+        let (place, phone) = (try PhoneMountPlace(), try Self.phone())
+        let own = try #require(LoopbackPort.unused())
+        let forwarder = try PortForwarder(to: own)
+        try await place.mount(
+            ["--host", "localhost:\(forwarder.port)", "--versions", "6.4-9.1"], listen: "127.0.0.1:\(own)")
+        let link = try await place.link()
+        #expect(link.contains("@localhost:\(forwarder.port)#/"))
+        let versions = #"{"maxVersion":"9.1","minVersion":"6.4"}"#
+        #expect(PercentEncoding.decode(link)?.contains(#""appVersionRange":"# + versions) == true)
+        try phone.connect(to: link)
+        try await place.waitUntilMounted()
+        try await place.leave()
+    }
+
+    @Test func readingAndDeletingAreToldOnRequest() async throws {
+        let (place, phone) = (try PhoneMountPlace(), try Self.phone())
+        try await place.mount(["--mark-read", "on-open", "--delete", "self"])
+        try phone.connect(to: try await place.link())
+        try await place.waitUntilMounted()
+        let path = place.folder.path("Phone/bob/here.txt")
+        try await wait(until: "its files are shown") { access(path, F_OK) == 0 }
+        for _ in 1...2 { #expect(try await place.content("bob/here.txt").output == "here") }
+        try await wait(until: "it is told") { phone.core.count("/_read chat items @1 1") == 1 }
+        let removed = try await Shell.script(#"rm "$FILE""#, environment: ["FILE": path])
+        #expect(removed.succeeded, "\(removed.errors)")
+        #expect(access(path, F_OK) != 0)
+        try await place.leave()
+        #expect(phone.core.commands.filter { $0.hasPrefix("/_delete") } == ["/_delete item @1 1 internal"])
+        #expect(phone.core.count("/_read") == 1)
+        #expect(phone.files["there.txt"] != nil)
+    }
+
+    @Test func fileGoneFromThePhoneShowsNoPathOfIt() async throws {
+        let (place, phone) = (try PhoneMountPlace(), try Self.phone())
+        phone.remove("here.txt")
+        try await place.mount()
+        try phone.connect(to: try await place.link())
+        try await place.waitUntilMounted()
+        let path = place.folder.path("Phone/bob/here.txt")
+        try await wait(until: "its files are shown") { access(path, F_OK) == 0 }
+        let gone = try await place.content("bob/here.txt")
+        #expect(!gone.succeeded)
+        let error = try ExtendedAttribute.text("user.chatfs.error", of: path)
+        #expect(error?.contains("no longer exists") == true, "\(error ?? "no error")")
+        #expect(try await place.content("bob/there.txt").output == "there")
+        let daemon = try #require(place.daemon)
+        try await place.leave()
+        #expect(!(daemon.output + daemon.errors + gone.errors + (error ?? "")).contains("/data/user"))
+    }
+
+    @Test func phonesOfOneComputerAreSeparate() async throws {
+        let (home, search) = (try PhoneMountPlace(), try AnnouncementSearch())
+        let (work, first, second) = (try PhoneMountPlace(beside: home), try Self.phone(), try Self.phone())
+        // The same chat, message and file numbers on both.
+        second.put(Array("work".utf8), as: "here.txt")
+        try await home.mount(["--name", "home"])
+        try first.connect(to: try await home.link())
+        try await home.waitUntilMounted()
+        try await work.mount(["--policy", "phone-only"], core: "phone:work")
+        try second.connect(to: try await work.link())
+        try await work.waitUntilMounted()
+        #expect(work.daemon?.errors.contains("uses its storage") == false)
+        for place in [home, work] {
+            let path = place.folder.path("Phone/bob/there.txt")
+            try await wait(until: "its files are shown") { access(path, F_OK) == 0 }
+        }
+        #expect(try await home.content("bob/here.txt").output == "here")
+        #expect(try await work.content("bob/here.txt").output == "work")
+        let source = try work.folder.write(Array("mine".utf8), to: "mine.txt")
+        let copied = try await Shell.script(
+            #"cp "$FROM" "$TO""#,
+            environment: ["FROM": source, "TO": work.folder.path("Phone/bob/mine.txt")])
+        #expect(copied.succeeded)
+        try await wait(until: "it is sent") { second.core.count("/_send @1") == 1 }
+        #expect(first.core.count("/_send") == 0)
+        #expect(
+            try await home.run(["phone", "list"]).output.split(separator: "\n").map { $0.prefix(15) }
+                == ["home\tTelephone\t", "work\tTelephone\t"])
+        // Which one is meant must be given.
+        let unnamed = try await home.run(["phone", "save", "--all", home.folder.path("Backup")])
+        #expect(!unnamed.succeeded && unnamed.errors.contains("several phones are known"))
+        // One is forgotten while the other is connected, which stays known.
+        try await home.leave()
+        #expect(try await home.run(["phone", "forget", "home"]).succeeded)
+        #expect(try await work.content("bob/there.txt").output == "there")
+        try await work.leave()
+        #expect(try await work.run(["phone", "list"]).output.hasPrefix("work\tTelephone\t"))
+        try await work.mount(core: "phone:work")
+        try await work.waitUntilMounted()
+        #expect(try await work.content("bob/here.txt").output == "work")
+        try second.connect(to: try await search.link(for: second.keys))
+        try await work.leave()
+    }
+
     /// A kill between the move of the folder and the change of the stored name.
     @Test func interruptedRenameCanBeRepeated() async throws {
         let (place, phone) = (try PhoneMountPlace(), try Self.phone())
@@ -121,6 +219,39 @@ struct PhoneMountTests {
             }
         }
         #expect(phone.core.count("/freceive 1003") == 1 && phone.count(of: "getFile") == 3)
+        try await place.leave()
+    }
+
+    @Test func keepRulesReceiveSoonExpiredFilesFirst() async throws {
+        let (place, phone) = (try PhoneMountPlace(), try Self.phone())
+        // As many as are received at once.
+        let begun = Lock<[ScriptedMessage]>([])
+        phone.core.whenReceiving { [weak phone] message in
+            let ready = begun.withLock { begun in
+                begun.append(message)
+                return begun.count < 4 ? [] : begun.count == 4 ? begun : [message]
+            }
+            for message in ready {
+                phone?.put(Array("later".utf8), as: message.name)
+                phone?.core.complete(message.id, path: message.name, cryptoArguments: nil)
+            }
+        }
+        phone.core.change { state in
+            // Those with high numbers expire first.
+            for id in Int64(3)...8 {
+                var offered = ScriptedMessage(id: id, contact: 1, name: "\(id).txt", size: 5)
+                offered.time = Int64(time(nil)) - id * 5 * 3600
+                state.history.append(offered)
+            }
+        }
+        try await place.mount()
+        try phone.connect(to: try await place.link())
+        try await place.waitUntilMounted()
+        #expect(
+            try await place.run(["keep", "set", "--what", "all", "--min-free", "0", "--core", "phone"])
+                .succeeded)
+        try await wait(until: "all are received") { begun.withLock { $0.count } == 6 }
+        #expect(Set(begun.withLock { $0.prefix(4).map(\.id) }) == [5, 6, 7, 8])
         try await place.leave()
     }
 

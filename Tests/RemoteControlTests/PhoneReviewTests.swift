@@ -44,6 +44,7 @@ struct PhoneReviewTests {
         phone.freeze(false)
         try await wait(until: "it answers") { core.isReachable }
         try await wait(until: "it can be read") { await Self.read(1001, of: core) == nil }
+        #expect(phone.mostWaitingForEvent == 1)
         await core.shutDown()
     }
 

@@ -26,7 +26,8 @@ private final class Computer: Sendable {
 
     init(
         _ pairing: Pairing? = nil, limits: ReversedServer.Limits = .init(),
-        confirmation: Duration = .seconds(300), remembers: @escaping @Sendable () -> Void = {}
+        confirmation: Duration = .seconds(300), timeout: Duration = .seconds(65),
+        remembers: @escaping @Sendable () -> Void = {}
     ) throws {
         let pairing = try pairing ?? .make()
         self.pairing = pairing
@@ -36,7 +37,7 @@ private final class Computer: Sendable {
             endpoint: Endpoint(host: "127.0.0.1", port: 0), versions: RecordedSession.versions,
             name: DeviceName("Computer"))
         settings.limits = limits
-        settings.confirmation = confirmation
+        (settings.confirmation, settings.timeout) = (confirmation, timeout)
         listener = try PhoneListener.start(
             settings, pairing: pairing, time: 1_800_000_000,
             remember: { phone in
@@ -111,6 +112,7 @@ private let fetch = PhoneRequest.fetchFile(
         let code = try await computer.code()
         #expect(code == SessionCode(channelBinding: phone.channelBinding))
         #expect(computer.phones.isEmpty, "nothing is kept before the person has confirmed")
+        #expect(try computer.listener.announcement() == nil)
         try phone.confirm()
         let connection = try await computer.connection()
         guard case .response(let result) = try await connection.ask(user) else {
@@ -219,6 +221,17 @@ private let fetch = PhoneRequest.fetchFile(
         #expect(stranger.waitForEnd() != nil)
         #expect(try await computer.gaveUp().code == .timeout)
         await computer.listener.stop()
+    }
+
+    @Test func stopDuringTheConfirmationFreesThePhone() async throws {
+        let computer = try Computer()
+        let phone = try ScriptedPhone(link: computer.listener.link, script: answering())
+        _ = try await computer.code()
+        await computer.listener.stop()
+        #expect(try await computer.gaveUp().code == .cancelled)
+        #expect(phone.waitForEnd() != nil)
+        #expect(throws: (any Error).self, "a late confirmation fails") { try phone.confirm() }
+        #expect(computer.phones.isEmpty)
     }
 
     /// Several events arrive without a reader: each is fetched in order.
@@ -396,6 +409,84 @@ private let fetch = PhoneRequest.fetchFile(
         _ = try await connection.ask(user)
         #expect(phone.shared.withLock { $0.resets } == 0)
         #expect(phone.shared.withLock { $0.failure } == nil)
+        await computer.listener.stop()
+    }
+
+    /// Returns the error of a request.
+    private static func failure(
+        of request: PhoneRequest, _ connection: PhoneConnection
+    ) async -> RemoteControlErrorCode? {
+        do {
+            _ = try await connection.ask(request, file: CollectedBody(limit: 100))
+            return nil
+        } catch {
+            return (error as? RemoteControlError)?.code
+        }
+    }
+
+    @Test func unansweredRequestsTimeOutWithoutEndingTheSession() async throws {
+        let computer = try Computer(timeout: .seconds(2))
+        let isAwake = Lock(false)
+        let answer = answering(Lock(["stored": [1, 2, 3]]))
+        let phone = try ScriptedPhone(link: computer.listener.link) { json, file in
+            guard isAwake.withLock({ $0 }) else { return nil }
+            guard json.contains(#""type":"recv""#) else { return answer(json, file) }
+            return (#"{"type":"chatEvent","chatEvent":{"result":{"type":"x"}}}"#, nil)
+        }
+        try phone.confirm()
+        let connection = try await computer.connection()
+        let event = Task { try await connection.ask(.nextEvent(.seconds(30))) }
+        async let command = Self.failure(of: user, connection)
+        async let file = Self.failure(of: fetch, connection)
+        #expect(await [command, file] == [.timeout, .timeout])
+        #expect(connection.isOpen && !connection.isSilent)
+        // The late answers are dropped. The request for an event has waited for its own.
+        isAwake.withLock { $0 = true }
+        phone.release()
+        guard case .event(let told?) = try await event.value else {
+            Issue.record("no event")
+            return
+        }
+        #expect(told.type == "x")
+        let fetched = CollectedBody(limit: 100)
+        _ = try await connection.ask(fetch, file: fetched)
+        #expect(fetched.bytes == [1, 2, 3])
+        #expect(phone.shared.withLock { $0.resets == 0 && $0.failure == nil })
+        await computer.listener.stop()
+    }
+
+    @Test func requestsThatThePhoneGivesUpEndAlone() async throws {
+        let computer = try Computer()
+        let isFirst = Lock(true)
+        let answer = answering()
+        let phone = try ScriptedPhone(link: computer.listener.link) { json, file in
+            let isFirst = isFirst.withLock { isFirst in
+                defer { isFirst = false }
+                return isFirst
+            }
+            return isFirst ? nil : answer(json, file)
+        }
+        try phone.confirm()
+        let connection = try await computer.connection()
+        let givenUp = Task { await Self.failure(of: user, connection) }
+        try await wait(until: "the phone has it") { phone.shared.withLock { !$0.requests.isEmpty } }
+        phone.giveUp()
+        #expect(await givenUp.value == .closed)
+        #expect(connection.isOpen)
+        _ = try await connection.ask(user)
+        await computer.listener.stop()
+    }
+
+    @Test func idleSessionOutlastsItsLimits() async throws {
+        var limits = ReversedServer.Limits()
+        (limits.question, limits.silence, limits.end) = (.milliseconds(200), .seconds(1), .seconds(2))
+        let computer = try Computer(limits: limits)
+        let phone = try ScriptedPhone(link: computer.listener.link, script: answering())
+        try phone.confirm()
+        let connection = try await computer.connection()
+        try await Task.sleep(for: .seconds(4))
+        #expect(connection.isOpen && !connection.isSilent)
+        _ = try await connection.ask(user)
         await computer.listener.stop()
     }
 

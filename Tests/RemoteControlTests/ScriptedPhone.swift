@@ -26,6 +26,13 @@ final class ScriptedPhone: @unchecked Sendable {
         var isReleased = false
         /// Called with the bytes of a request so far, on the phone's thread.
         var arrives: @Sendable (Int) -> Void = { _ in }
+        /// The same with the bytes of an answer.
+        var sends: @Sendable (Int) -> Void = { _ in }
+        /// Gives up the requests whose answers it withholds.
+        var givesUp = false
+        /// Unanswered requests for an event, and their maximum so far.
+        var waitingForEvent = 0
+        var mostWaitingForEvent = 0
     }
 
     let shared = Lock(Shared())
@@ -147,7 +154,7 @@ final class ScriptedPhone: @unchecked Sendable {
         wakeUp.notify()
     }
 
-    /// Without close_notify, before the hello.
+    /// Without close_notify, as when its process is killed.
     func hangUp() { _ = shutdown(stream.socket.descriptor, Int32(SHUT_RDWR)) }
 
     /// Aborts the TCP connection.
@@ -166,6 +173,35 @@ final class ScriptedPhone: @unchecked Sendable {
         shared.withLock { $0.isReleased = true }
         wakeUp.notify()
     }
+
+    func giveUp() {
+        shared.withLock { $0.givesUp = true }
+        wakeUp.notify()
+    }
+}
+
+/// A body in memory that reports its progress.
+private final class WatchedBody: BodySource {
+    private let body: BytesBody
+    private let given = Lock(0)
+    private let sends: @Sendable (Int) -> Void
+
+    init(_ bytes: [UInt8], sends: @escaping @Sendable (Int) -> Void) {
+        body = BytesBody(bytes)
+        self.sends = sends
+    }
+
+    var length: Int { body.length }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer) -> Int {
+        let count = body.read(into: buffer)
+        let total = given.withLock { given in
+            given += count
+            return given
+        }
+        sends(total)
+        return count
+    }
 }
 
 /// The phone's end of HTTP/2, on its thread.
@@ -181,6 +217,7 @@ private final class PhoneServer: HTTP2SessionEvents, @unchecked Sendable {
     private var answered: UInt32 = 0
     private var bodies: [Int32: [UInt8]] = [:]
     private var held: [(stream: Int32, json: String, file: [UInt8]?)] = []
+    private var waitingForEvent: Set<Int32> = []
     private var session: HTTP2Session?
 
     init(
@@ -195,16 +232,21 @@ private final class PhoneServer: HTTP2SessionEvents, @unchecked Sendable {
         self.answers = answers
     }
 
-    func serve(_ stream: TLSStream, wakeUp: WakeUp) throws {
+    func serve(_ connection: TLSStream, wakeUp: WakeUp) throws {
         let session = try HTTP2Session(role: .server, events: self)
         self.session = session
-        let driver = ConnectionDriver(stream: stream, session: session, wakeUp: wakeUp)
+        let driver = ConnectionDriver(stream: connection, session: session, wakeUp: wakeUp)
         while true {
             let shared = phone.shared.withLock { $0 }
             if shared.isLeaving { return }
             if shared.isFrozen {
                 usleep(20_000)
                 continue
+            }
+            if shared.givesUp {
+                for stream in held.map(\.stream) { try Self.reset(stream, of: connection) }
+                held = []
+                phone.shared.withLock { $0.givesUp = false }
             }
             if shared.isReleased {
                 // Requests without an answer are held.
@@ -222,6 +264,14 @@ private final class PhoneServer: HTTP2SessionEvents, @unchecked Sendable {
             if step.hasEnded { return }
             if step.isIdle { try driver.wait(until: Deadline(after: .milliseconds(200))) }
         }
+    }
+
+    /// Sends RST_STREAM with INTERNAL_ERROR between two frames, as the app does after 60 silent seconds.
+    private static func reset(_ stream: Int32, of connection: TLSStream) throws {
+        var frame: [UInt8] = [0, 0, 4, 3, 0]
+        frame.append(bigEndian: stream)
+        frame.append(bigEndian: UInt32(2))
+        try frame.withUnsafeBytes { try connection.write($0) }
     }
 
     func headersArrived(stream: Int32, status: Int?) { bodies[stream] = [] }
@@ -261,12 +311,18 @@ private final class PhoneServer: HTTP2SessionEvents, @unchecked Sendable {
             }
             file = try Self.open(body.rest(), key.attachment)
         }
-        phone.shared.withLock { $0.requests.append(json) }
+        if json.contains(#""type":"recv""#) { waitingForEvent.insert(stream) }
+        phone.shared.withLock { [waiting = waitingForEvent.count] shared in
+            shared.requests.append(json)
+            shared.waitingForEvent = waiting
+            shared.mostWaitingForEvent = max(shared.mostWaitingForEvent, waiting)
+        }
         guard let answer = script(json, file) else { return held.append((stream, json, file)) }
         try reply(stream, answer)
     }
 
     private func reply(_ stream: Int32, _ answer: (json: String, file: [UInt8]?)) throws {
+        if waitingForEvent.remove(stream) != nil { phone.shared.withLock { $0.waitingForEvent -= 1 } }
         answered += 1
         let (body, attachment) = (answers.next(), answers.next())
         var plain: [UInt8] = []
@@ -282,7 +338,8 @@ private final class PhoneServer: HTTP2SessionEvents, @unchecked Sendable {
             bytes.append(bigEndian: UInt32(sealed.count))
             bytes += sealed
         }
-        try session?.submitResponse(stream: stream, body: BytesBody(bytes))
+        let sends = phone.shared.withLock { $0.sends }
+        try session?.submitResponse(stream: stream, body: WatchedBody(bytes, sends: sends))
     }
 
     private static func open(_ sealed: [UInt8], _ key: BoxKey) throws -> [UInt8] {

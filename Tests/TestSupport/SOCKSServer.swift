@@ -60,19 +60,19 @@ public final class SOCKSServer: Sendable {
     }
 
     private func serve(_ client: Int32) {
-        guard let target = negotiate(client) else { return end(client) }
+        guard let target = negotiate(client) else { return Self.end(client) }
         state.withLock { $0.targets.append(target.description) }
         let place = Endpoint(host: hosts[target.host] ?? target.host, port: target.port)
         guard let server = Self.connected(to: place), keep(server) else {
             write(client, [5, 5, 0, 1, 0, 0, 0, 0, 0, 0])
-            return end(client)
+            return Self.end(client)
         }
         write(client, [5, 0, 0, 1, 127, 0, 0, 1, 0, 0])
-        Thread.start("socks-back") { [self] in pump(server, client) }
-        pump(client, server)
+        Thread.start("socks-back") { Self.pump(server, client) }
+        Self.pump(client, server)
     }
 
-    private func end(_ descriptor: Int32) { shutdown(descriptor, Int32(SHUT_RDWR)) }
+    private static func end(_ descriptor: Int32) { shutdown(descriptor, Int32(SHUT_RDWR)) }
 
     /// Returns the client's target, or nil if it does not speak SOCKS5 or sends another request.
     private func negotiate(_ client: Int32) -> Endpoint? {
@@ -106,7 +106,7 @@ public final class SOCKSServer: Sendable {
         return Endpoint(host: host, port: UInt16(port[0]) << 8 | UInt16(port[1]))
     }
 
-    private static func connected(to endpoint: Endpoint) -> Int32? {
+    static func connected(to endpoint: Endpoint) -> Int32? {
         var hints = addrinfo()
         hints.ai_family = AF_INET
         var found: UnsafeMutablePointer<addrinfo>?
@@ -129,7 +129,8 @@ public final class SOCKSServer: Sendable {
         send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL))
     }
 
-    private func pump(_ from: Int32, _ to: Int32) {
+    /// Passes bytes on until either side ends.
+    static func pump(_ from: Int32, _ to: Int32) {
         var buffer = [UInt8](repeating: 0, count: 65_536)
         while case let count = recv(from, &buffer, buffer.count, 0), count > 0 {
             guard send(to, buffer, count, Int32(MSG_NOSIGNAL)) == count else { break }

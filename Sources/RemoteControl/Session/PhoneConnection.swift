@@ -11,15 +11,15 @@ public final class PhoneConnection: Sendable {
     private let channelBinding: [UInt8]
     private let sealer: Lock<RequestSealer>
     private let receiving: Lock<ReceivingChain>
+    private let timeout: Duration
 
-    /// The maximum time without progress of a request: the phone gives it up after 60 silent seconds.
-    private static let timeout = Duration.seconds(65)
-    /// The same for an event. Longer than the wait, the longest freeze that a session survives and the
-    /// phone's own limit together, so that the phone never has two such requests at once.
+    /// The same as `timeout` for an event. Longer than the wait, the longest freeze that a session survives and
+    /// the phone's own limit together, so that the phone never has two such requests at once.
     private static let eventTimeout = Duration.seconds(240)
 
-    init(_ client: DrainingClient, _ opened: OpenedSession) {
+    init(_ client: DrainingClient, _ opened: OpenedSession, timeout: Duration) {
         self.client = client
+        self.timeout = timeout
         phone = opened.phone
         channelBinding = opened.signer.channelBinding
         sealer = Lock(RequestSealer(opened.hello.sending, signer: opened.signer))
@@ -42,7 +42,7 @@ public final class PhoneConnection: Sendable {
         _ request: PhoneRequest, attachment: (any BodySource)? = nil, file: (any BodySink)? = nil
     ) async throws -> PhoneAnswer {
         let json = try request.json()
-        var timeout = Self.timeout
+        var timeout = timeout
         if case .nextEvent = request { timeout = Self.eventTimeout }
         let answer = AnswerSink(channelBinding: channelBinding, file: file) { [receiving] number in
             try receiving.withLock { chain throws(RemoteControlError) in try chain.keys(of: number) }

@@ -11,6 +11,9 @@ public struct PhoneListenerSettings: Sendable {
     public var name: DeviceName
     /// The time limit for comparing codes. A stranger that connects first blocks the phone for as long.
     public var confirmation = Duration.seconds(300)
+    /// The maximum time without progress of a request other than for an event: the phone gives it up after 60 silent
+    /// seconds.
+    public var timeout = Duration.seconds(65)
     public var limits = ReversedServer.Limits()
 
     public init(endpoint: Endpoint, versions: AppVersionRange, name: DeviceName) {

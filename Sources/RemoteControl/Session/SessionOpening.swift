@@ -60,7 +60,7 @@ final class SessionOpening: Sendable {
         do {
             let opened = try confirm(connection, number)
             let failure = connection.makeRequests(authority: "0.0.0.0") { client in
-                observe(.connected(PhoneConnection(client, opened)))
+                observe(.connected(PhoneConnection(client, opened, timeout: settings.timeout)))
             }
             _ = state.withLock { $0.machine.ended(number) }
             observe(.ended(failure))
