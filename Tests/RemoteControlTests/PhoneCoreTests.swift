@@ -484,6 +484,11 @@ struct PhoneCoreTests {
         let listed = phone.core.count("/_get")
         try await Task.sleep(for: .milliseconds(300))
         #expect(phone.core.count("/_get") == listed, "nothing of it is read")
+        let message = try desk.compose("a.txt", [1], id: "one", for: core)
+        #expect(
+            await error { () throws(ChatError) in _ = try await core.send(message, to: .direct(1)) }
+                == .file(.unreachable))
+        #expect(phone.count(of: "storeFile") == 0, "nothing could remove the file there")
         // Its user switches back and connects again.
         phone.leave()
         phone.activate(user: 1)

@@ -82,7 +82,7 @@ final class MessageSender: Sendable {
         do throws(OfficialCoreError) {
             item = try await give(message, staged, to: chat)
         } catch {
-            if error.code == .disconnected, remote != nil {
+            if error.isUndelivered, remote != nil {
                 unsent.withLock { $0[NamedFile(message)] = staged }
             }
             // This attempt sent nothing, but an earlier one may have, and the core may still read the file.
@@ -142,6 +142,8 @@ final class MessageSender: Sendable {
     ) async throws(ChatError) -> FileSourceLocation {
         if let stored = unsent.withLock({ $0.removeValue(forKey: NamedFile(message)) }) { return stored }
         do throws(OfficialCoreError) {
+            // The file would stay there without a message.
+            try await connection.verify()
             return try await remote.store(message.source, size: message.size, as: message.fileName)
         } catch {
             // The file may have been stored, but no message refers to it.
