@@ -484,6 +484,11 @@ struct PhoneCoreTests {
         let listed = phone.core.count("/_get")
         try await Task.sleep(for: .milliseconds(300))
         #expect(phone.core.count("/_get") == listed, "nothing of it is read")
+        let unread = await failure { () throws(ChatError) in
+            _ = try await core.location(of: FileID(1001))
+        }
+        #expect(unread?.code == .file(.unreachable))
+        #expect(unread?.sentence.hasPrefix("A different profile is active on the phone") == true)
         let message = try desk.compose("a.txt", [1], id: "one", for: core)
         #expect(
             await error { () throws(ChatError) in _ = try await core.send(message, to: .direct(1)) }

@@ -275,7 +275,10 @@ public final class OfficialCore: ChatCore, ContactForwarding {
                     log.warning("core not verified: error=\(error.sentence)")
                     index.events.tell(.coreUnreachable(error.sentence))
                 }
-                if error.code == .otherDatabase { return false }
+                if error.code == .otherDatabase {
+                    connection.reject(for: error)
+                    return false
+                }
                 told = error.sentence
                 // A core may refuse at once.
                 try? await Task.sleep(for: .milliseconds(500))

@@ -8,6 +8,8 @@ final class CoreConnection: Sendable {
         /// Running commands with a waiting caller.
         var waiting = 0
         var isConnected = false
+        /// The reason for which the connected core is not used.
+        var rejection: OfficialCoreError?
         /// For each lane, the last connection that was verified to lead to the same core.
         var identified: [TransportLane: UInt64] = [:]
     }
@@ -167,18 +169,22 @@ final class CoreConnection: Sendable {
     /// Returns the previous value.
     func setConnected(_ isConnected: Bool) -> Bool {
         state.withLock { state in
-            defer { state.isConnected = isConnected }
+            defer { (state.isConnected, state.rejection) = (isConnected, nil) }
             return state.isConnected
         }
     }
 
+    /// Records that the connected core is not used, until the connection changes.
+    func reject(for reason: OfficialCoreError) { state.withLock { $0.rejection = reason } }
+
     /// Waits for the connection.
-    /// - Throws: `.file(.unreachable)` if it is not back within `timeout`.
+    /// - Throws: `.file(.unreachable)` if it is not back within `timeout`, with the reason of a rejection.
     func waitUntilConnected(timeout: Duration) async throws(ChatError) {
         let end = ContinuousClock.now + timeout
         while !isConnected {
             guard ContinuousClock.now < end, !Task.isCancelled else {
-                throw ChatError(.file(.unreachable), "There is no connection to the SimpleX core.")
+                throw state.withLock { $0.rejection }?.chatError
+                    ?? ChatError(.file(.unreachable), "There is no connection to the SimpleX core.")
             }
             try? await Task.sleep(for: .milliseconds(50))
         }

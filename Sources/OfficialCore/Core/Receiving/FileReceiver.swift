@@ -174,7 +174,7 @@ final class FileReceiver: Sendable {
         do throws(ChatError) {
             try await connection.waitUntilConnected(timeout: phone.awayTimeout)
         } catch {
-            throw PhoneErrors.onlyThere
+            throw PhoneErrors.forReader(error)
         }
     }
 

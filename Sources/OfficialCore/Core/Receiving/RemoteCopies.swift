@@ -41,10 +41,6 @@ final class RemoteCopies: Sendable {
             if let kept = try await kept(file) { return kept }
             do throws(ChatError) {
                 try await connection.waitUntilConnected(timeout: phone.awayTimeout)
-            } catch {
-                throw PhoneErrors.onlyThere
-            }
-            do throws(ChatError) {
                 return try await present(file, in: item, chat, progress)
             } catch {
                 throw PhoneErrors.forReader(error)

@@ -80,7 +80,9 @@ enum PhoneErrors {
 
     /// Returns the error for a reader: `onlyThere` if the phone is away or does not answer.
     static func forReader(_ error: ChatError) -> ChatError {
-        error.code == .file(.unreachable) || error.code == .file(.timedOut) ? onlyThere : error
+        // A phone with another profile is connected.
+        if (error.cause as? OfficialCoreError)?.code == .otherDatabase { return error }
+        return error.code == .file(.unreachable) || error.code == .file(.timedOut) ? onlyThere : error
     }
 
     static func error(_ error: any Error) -> OfficialCoreError {
