@@ -48,6 +48,30 @@ struct PhoneReviewTests {
         await core.shutDown()
     }
 
+    /// The phone would carry out each of the requests later.
+    @Test func silentPhoneIsAskedForNothing() async throws {
+        var limits = ReversedServer.Limits()
+        (limits.question, limits.silence) = (.milliseconds(500), .seconds(2))
+        let (desk, phone) = (try PhoneDesk(), try ChatPhone())
+        let core = try await desk.connected(phone, limits: limits)
+        phone.freeze(true)
+        try await wait(until: "it counts as away") { !core.isReachable }
+        let message = try desk.compose("a.txt", [1], id: "one", for: core)
+        var codes: [ChatErrorCode] = []
+        do throws(ChatError) { _ = try await core.send(message, to: .direct(1)) } catch {
+            codes.append(error.code)
+        }
+        let text = ComposedText(id: "two", text: "hello")
+        do throws(ChatError) { try await core.send(text, to: .direct(1)) } catch { codes.append(error.code) }
+        #expect(codes == [.file(.unreachable), .file(.unreachable)])
+        phone.freeze(false)
+        try await wait(until: "it answers") { core.isReachable }
+        _ = try await core.send(message, to: .direct(1))
+        try await core.send(text, to: .direct(1))
+        #expect(phone.count(of: "storeFile") == 1 && phone.core.count("/_send") == 2)
+        await core.shutDown()
+    }
+
     @Test func reconnectionAsksOnlyForWhatIsNew() async throws {
         let (desk, phone) = (try PhoneDesk(), try ChatPhone())
         phone.core.change { state in

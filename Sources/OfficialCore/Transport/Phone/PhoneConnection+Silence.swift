@@ -2,6 +2,10 @@ import Network
 import RemoteControl
 
 extension PhoneConnection {
+    /// Whether the phone can be asked. A silent one would carry out the request much later, after its caller
+    /// gave it up.
+    var isPresent: Bool { isOpen && !isSilent }
+
     /// Asks, and gives the request up when the phone falls silent. For requests that may be repeated.
     /// - Throws: as `ask`; `.closed` for a silent phone.
     func askWhileHeard(_ request: PhoneRequest, file: (any BodySink)? = nil) async throws -> PhoneAnswer {

@@ -57,7 +57,7 @@ struct PhoneFiles: RemoteFiles {
     }
 
     private func present() throws(OfficialCoreError) -> PhoneConnection {
-        guard let connection = connection(), connection.isOpen else { throw PhoneErrors.away }
+        guard let connection = connection(), connection.isPresent else { throw PhoneErrors.away }
         return connection
     }
 }

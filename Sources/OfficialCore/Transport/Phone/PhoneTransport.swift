@@ -63,7 +63,7 @@ public final class PhoneTransport: OfficialTransport {
         }
         guard let lane = lanes[lane] else { throw PhoneErrors.away }
         return try await lane.request(timeout: timeout) { () async throws(OfficialCoreError) in
-            guard present.isOpen else { throw PhoneErrors.away }
+            guard present.isPresent else { throw PhoneErrors.away }
             return try await Self.ask(allowed, present)
         } late: { [stream] response in
             // The request has expired, but only this answer contains the sent item.
