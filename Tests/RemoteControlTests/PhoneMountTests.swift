@@ -165,14 +165,17 @@ struct PhoneMountTests {
             try await home.run(["phone", "list"]).output.split(separator: "\n").map { $0.prefix(15) }
                 == ["home\tTelephone\t", "work\tTelephone\t"])
         // Which one is meant must be given.
+        let folders = try home.folder.names(in: "data")
         let unnamed = try await home.run(["phone", "save", "--all", home.folder.path("Backup")])
         #expect(!unnamed.succeeded && unnamed.errors.contains("several phones are known"))
+        #expect(try home.folder.names(in: "data").sorted() == folders.sorted())
         // One is forgotten while the other is connected, which stays known.
         try await home.leave()
         #expect(try await home.run(["phone", "forget", "home"]).succeeded)
         #expect(try await work.content("bob/there.txt").output == "there")
         try await work.leave()
         #expect(try await work.run(["phone", "list"]).output.hasPrefix("work\tTelephone\t"))
+        #expect(try home.folder.names(in: "data").count { $0.hasPrefix("official-") } == 1)
         try await work.mount(core: "phone:work")
         try await work.waitUntilMounted()
         #expect(try await work.content("bob/here.txt").output == "work")

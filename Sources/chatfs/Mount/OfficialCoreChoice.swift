@@ -105,6 +105,7 @@ struct OfficialCoreChoice: Sendable {
 
     /// Creates the directories of a started core. Blocks.
     func settings(dataPath: String) throws -> OfficialCoreSettings {
+        if case .phone(let name) = address { try PhoneFolders(dataPath: dataPath).check(name) }
         let own = folder(dataPath: dataPath)
         _ = try PrivateFolder(own, purpose: OfficialCoreSettings.purpose)
         let files = filesFolder ?? defaultFilesFolder(own)

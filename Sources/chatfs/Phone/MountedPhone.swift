@@ -11,21 +11,18 @@ struct MountedPhone: Sendable {
     private let choice: OfficialCoreChoice
     private let display: LinkDisplay
     private let name: String?
-    private let dataPath: String
 
     init(_ choice: OfficialCoreChoice, _ settings: CoreSettings) {
         self.choice = choice
         display = settings.phoneDisplay
-        dataPath = settings.dataPath
         if case .phone(let name) = choice.address { self.name = name } else { name = nil }
     }
 
     /// Starts waiting for the phone.
     /// - Parameter official: Receives the settings for this phone; must already have the encryption key.
     func transport(_ official: inout OfficialCoreSettings) async throws -> any OfficialTransport {
-        let (folder, key, name, dataPath) = (official.folder, official.key, name, dataPath)
+        let (folder, key, name) = (official.folder, official.key, name)
         let (store, known) = try await ThreadPool.shared.run { () throws(any Error) in
-            try PhoneFolders(dataPath: dataPath).check(name)
             let store = try PairingStore(folder: folder, key: key, name: name ?? PhoneFolders.usualName)
             var known = try store.description()
             if let name, known.name != name {
