@@ -87,7 +87,12 @@ final class OfficialPhone: Sendable {
         guard !answer.contains("chatCmdError") else { throw Self.failure(answer) }
         return try await wait(for: "a code") {
             let frames = heard.frames.withLock { $0 }
-            if let stopped = frames.last(where: { $0.contains(#""type":"remoteCtrlStopped""#) }) {
+            // The end of an earlier session may be told late.
+            let ends = frames.filter {
+                $0.contains(#""type":"remoteCtrlStopped""#)
+                    && !$0.contains(#""rcsState":{"type":"connected""#)
+            }
+            if let stopped = ends.last {
                 throw Self.failure(stopped)
             }
             return frames.compactMap { frame in

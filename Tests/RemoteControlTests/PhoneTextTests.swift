@@ -25,7 +25,6 @@ struct PhoneTextTests {
             try #require(!more.isEmpty)
             bytes += more
         }
-        #expect(try await core.messageLog(of: .direct(1), from: log.size, count: 50) == [])
         return try bytes.split(separator: UInt8(ascii: "\n")).map { line in
             let json = try #require(JSONValue.parse(Array(line)))
             return [json["event"]?.string, json["text"]?.string, json["file"]?["name"]?.string]
@@ -44,6 +43,8 @@ struct PhoneTextTests {
         let history = (1...120).map { "message number \($0)" } + ["message  a.bin"]
         // Pieces that end within lines.
         #expect(try await lines(core, inPiecesOf: 50) == history)
+        let size = try await core.messageLogs()[.direct(1)]?.size ?? 0
+        #expect(try await core.messageLog(of: .direct(1), from: size, count: 50) == [])
         phone.core.tellNew(Self.text(122, "new"))
         try await core.send(ComposedText(id: "one", text: "mine"), to: .direct(1))
         try await wait(until: "both are there") { try await lines(core).count == 123 }
