@@ -31,7 +31,7 @@ struct OfficialPhoneFailureTests {
                 try await core.chats().map(\.reference).first { if case .notes = $0 { true } else { false } })
         }
 
-        /// The failure, and the connection of the next session.
+        /// The failure, and the connection after it.
         mutating func fail(_ failure: Failure) async throws {
             switch failure {
             case .killed:
@@ -41,7 +41,10 @@ struct OfficialPhoneFailureTests {
             case .frozen:
                 phone.program.send(SIGSTOP)
                 try await Task.sleep(for: .seconds(60))
+                #expect(!core.isReachable)
                 phone.program.send(SIGCONT)
+                // The same session goes on.
+                return try await wait(until: "the phone goes on") { core.isReachable }
             case .closed: try await phone.command("/stop remote ctrl")
             }
             try await wait(until: "the phone is away") { !core.isReachable }
