@@ -55,6 +55,8 @@ let package = Package(
         // Debian's toml++ consists of headers only.
         .target(name: "CToml"),
         .target(name: "CKeyMemory", dependencies: ["COpenSSL"]),
+        // Optimized in debug builds too, which would take minutes for the files of the tests.
+        .target(name: "CSalsa20", cSettings: [.unsafeFlags(["-O2"])]),
         .target(
             name: "CRelease", dependencies: ["CFuse3", "CSodium", "CSQLite", "COpenSSL", "CNghttp2"],
             cSettings: commit.isEmpty ? [] : [.define("CHATFS_COMMIT", to: "\"\(commit)\"")]),
@@ -62,7 +64,9 @@ let package = Package(
         module("Base", uses: []),
         module("Posix", uses: ["Base", "CLinux"]),
         module("Metrics", uses: ["Base", "Posix"]),
-        module("Cryptography", uses: ["Base", "Posix", "CKeyMemory", "CSodium", "COpenSSL", "CLinux"]),
+        module(
+            "Cryptography",
+            uses: ["Base", "Posix", "CKeyMemory", "CSalsa20", "CSodium", "COpenSSL", "CLinux"]),
         module("KeySlots", uses: ["Base", "Posix", "Cryptography", "CLinux"]),
         module("SealedPages", uses: ["Base", "Posix", "Cryptography", "CLinux", "CSQLite"]),
         module("Store", uses: ["Base", "Posix", "Cryptography", "SealedPages", "CSQLite"]),

@@ -1,3 +1,4 @@
+import CSalsa20
 import CSodium
 
 /// The stream cipher of SimpleX for files and chunks: XSalsa20-Poly1305 over one stream, the 16-byte tag last, after an
@@ -157,14 +158,22 @@ public struct StreamBox: Sendable {
         return keystream
     }
 
+    private static let hasWideCipher = chatfs_salsa20_is_supported() == 1
+
     private func xor(
         from source: UnsafePointer<UInt8>, into destination: UnsafeMutablePointer<UInt8>, count: Int,
         block: UInt64
     ) {
         withUnsafeBytes(of: subkey) { key in
             withUnsafeBytes(of: shortNonce) { nonce in
+                let (key, nonce) = (Self.bytes(key), Self.bytes(nonce))
+                let done =
+                    Self.hasWideCipher
+                    ? chatfs_salsa20_xor(destination, source, count, nonce, block, key) : 0
+                guard done < count else { return }
                 _ = crypto_stream_salsa20_xor_ic(
-                    destination, source, UInt64(count), Self.bytes(nonce), block, Self.bytes(key))
+                    destination + done, source + done, UInt64(count - done), nonce,
+                    block &+ UInt64(done / 64), key)
             }
         }
     }

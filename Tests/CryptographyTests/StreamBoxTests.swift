@@ -113,6 +113,35 @@ import Testing
         }
     }
 
+    /// The counters of sixteen blocks are computed at once, with a carry into the high word.
+    @Test(arguments: [0, 1, 15, 0xffff_fff5, 0xffff_ffff, 0x1_ffff_fff0, (1 << 58) - 40])
+    func transformEqualsSalsa20OfLibsodium(block: UInt64) throws {
+        var dice = Dice(seed: block)
+        for length in [0, 63, 64, 1023, 1024, 1025, 2048, 5000, 70_001] {
+            let key = (0..<32).map { _ in UInt8.random(in: 0...255, using: &dice) }
+            let nonce = (0..<24).map { _ in UInt8.random(in: 0...255, using: &dice) }
+            let plaintext = Vectors.bytes(length, seed: UInt64(length))
+            var step = [UInt8](repeating: 0, count: 32)
+            var subkey = step
+            crypto_core_hsalsa20(&step, [UInt8](repeating: 0, count: 16), key, nil)
+            crypto_core_hsalsa20(&subkey, nonce, step, nil)
+            var expected = plaintext
+            crypto_stream_salsa20_xor_ic(
+                &expected, plaintext, UInt64(length), Array(nonce[16...]), block, subkey)
+            let box = try StreamBox(key: key, nonce: nonce)
+            // The stream begins in the middle of block 0.
+            let offset = block &* 64 &- 32
+            var found = [UInt8](repeating: 0, count: length)
+            found.withUnsafeMutableBytes { target in
+                plaintext.withUnsafeBytes { box.transform($0, into: target, at: offset) }
+            }
+            #expect(found == expected)
+            var inPlace = plaintext
+            inPlace.withUnsafeMutableBytes { box.transform($0, at: offset) }
+            #expect(inPlace == expected)
+        }
+    }
+
     @Test func copiesAreIndependent() throws {
         var box = try StreamBox(key: Vectors.key, nonce: Vectors.nonce)
         var first = Vectors.bytes(100)
