@@ -16,7 +16,9 @@ public enum NewFile {
         let folder = path.parentPath
         let unfinished = "\(folder)/.\(path.lastPathName ?? "").new"
         let file = try OpenFile(unfinished, flags: O_RDWR | O_CREAT | O_NOFOLLOW)
-        guard try file.tryLock() else { throw SystemError(code: EBUSY, operation: "write a new file") }
+        guard try file.tryLock(named: unfinished) else {
+            throw SystemError(code: EBUSY, operation: "write a new file")
+        }
         do {
             try file.truncate(to: 0)
             try body(file)

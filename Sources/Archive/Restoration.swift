@@ -74,7 +74,7 @@ public struct Restoration: Sendable {
     ) throws -> [Extraction.Failure] {
         do {
             let folder = try DataDirectory.unclaimed(unfinished, purpose: "chatfs import")
-            guard try folder.directory.tryLock() else {
+            guard try folder.directory.tryLock(named: unfinished) else {
                 throw ArchiveError(
                     .file, "Another import into this data directory is running; wait until it ends.")
             }

@@ -194,6 +194,19 @@ extension OpenFile {
         throw SystemError(code: errno, operation: "lock a file")
     }
 
+    /// As `tryLock`, for a file that its holder renames or removes. Also returns false if another file has the name now:
+    /// this one may be the finished file of a holder that ended after it was opened here.
+    /// - Throws: As flock(2), except EWOULDBLOCK; as fstat(2).
+    public func tryLock(named name: String, in directory: OpenFile? = nil) throws(SystemError) -> Bool {
+        guard try tryLock() else { return false }
+        let own = try status()
+        var named = stat()
+        guard fstatat(directory?.descriptor ?? AT_FDCWD, name, &named, AT_SYMLINK_NOFOLLOW) == 0 else {
+            return false
+        }
+        return named.st_ino == own.st_ino && named.st_dev == own.st_dev
+    }
+
     /// The exclusive lock; waits for other holders.
     /// - Throws: As flock(2).
     public func lock() throws(SystemError) {

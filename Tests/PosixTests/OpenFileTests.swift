@@ -73,6 +73,31 @@ import Testing
         #expect(try second.tryLock())
     }
 
+    @Test func aFileWithAnotherNameIsNotLocked() throws {
+        let folder = try TemporaryFolder()
+        for renames in [true, false] {
+            let first = try OpenFile(folder.path("new"), flags: O_RDWR | O_CREAT)
+            let second = try OpenFile(folder.path("new"), flags: O_RDWR | O_CREAT)
+            #expect(try first.tryLock(named: folder.path("new")))
+            #expect(try !second.tryLock(named: folder.path("new")))
+            if renames {
+                #expect(rename(folder.path("new"), folder.path("done")) == 0)
+            } else {
+                #expect(unlink(folder.path("new")) == 0)
+            }
+            first.unlock()
+            #expect(try !second.tryLock(named: folder.path("new")))
+            second.unlock()
+            let directory = try OpenFile(folder.path, flags: O_RDONLY)
+            let third = try OpenFile("new", flags: O_RDWR | O_CREAT, in: directory)
+            #expect(try third.tryLock(named: "new", in: directory))
+            #expect(try !second.tryLock(named: folder.path("new")), "the new file is not the old one")
+            second.unlock()
+            #expect(unlink(folder.path("new")) == 0)
+        }
+        #expect(try folder.names() == ["done"])
+    }
+
     @Test func aFullDeviceIsReported() throws {
         let file = try OpenFile("/dev/full", flags: O_WRONLY)
         let error = #expect(throws: SystemError.self) { try file.write([1], at: 0) }

@@ -27,7 +27,7 @@ public final class PlainFileDestination: DownloadDestination {
         do {
             self.folder = try OpenFile(folder, flags: O_RDONLY | chatfs_o_directory)
             part = try OpenFile(partName, flags: O_RDWR | O_CREAT | chatfs_o_nofollow, in: self.folder)
-            guard try part.tryLock() else {
+            guard try part.tryLock(named: partName, in: self.folder) else {
                 throw XFTPError(.storage, "The same file is already being received into this folder.")
             }
         } catch let error as XFTPError {

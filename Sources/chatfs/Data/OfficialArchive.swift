@@ -181,7 +181,9 @@ private struct Workplace: Sendable {
         folder = try PrivateFolder(
             "\(path.parentPath)/.\(path.lastPathName ?? "").\(purpose)ing", purpose: "chatfs \(purpose)")
         lock = folder.directory
-        guard try lock.tryLock() else { throw SystemError(code: EBUSY, operation: "begin an \(purpose)") }
+        guard try lock.tryLock(named: folder.path) else {
+            throw SystemError(code: EBUSY, operation: "begin an \(purpose)")
+        }
         try folder.empty()
     }
 
