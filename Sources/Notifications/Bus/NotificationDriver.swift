@@ -31,9 +31,11 @@ struct NotificationDriver {
             machine.add(.unreadElsewhere(others), at: now)
         }
         hearBus()
-        let due = machine.chatsDue(at: .now)
+        // The same time for both: a chat that is due later was not looked at.
+        let time = ContinuousClock.now
+        let due = machine.chatsDue(at: time)
         let silent = due.isEmpty ? SilentChats() : settings.silent(due)
-        perform(machine.step(at: .now, muted: silent.muted, inFront: silent.inFront))
+        perform(machine.step(at: time, muted: silent.muted, inFront: silent.inFront))
         totals?.set(machine.told.unread.count)
     }
 
