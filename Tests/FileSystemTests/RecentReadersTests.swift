@@ -1,9 +1,11 @@
 import Base
 import Glibc
 import Namespace
+import Notifications
 import Testing
 
 @testable import FileSystem
+@testable import chatfs
 
 @Suite("Moves out of the mount")
 struct RecentReadersTests {
@@ -69,6 +71,13 @@ struct RecentReadersTests {
             }
         }
         #expect(requests == [.remove, .moveOut])
+        let source = NotificationSource(core: fixture.core, contents: fixture.contents, lister: files.lister)
+        let last = try #require(told.withLock { $0.last })
+        let words = await source.events(of: last).compactMap { event -> String? in
+            if case .refused(let request) = event { request.sentence } else { nil }
+        }
+        // A viewer has read it too, and made no copy.
+        #expect(words.count == 1 && words.allSatisfy { $0.contains("If it was moved") })
         await fixture.end()
     }
 }

@@ -43,7 +43,7 @@ struct EntryRemover: Sendable {
         }
     }
 
-    /// Reports success for the removal that ends a move out of the mount. An error would suggest that the copy failed.
+    /// Reports success for a removal that may end a move out of the mount. An error would suggest that the copy failed.
     /// The message stays, so its file reappears at once.
     private func movedOut(_ node: Node, _ error: FileSystemError) -> Answer<Void> {
         user.refused(.moveOut, error, node.name, in: node.folder)

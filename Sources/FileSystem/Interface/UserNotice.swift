@@ -30,8 +30,8 @@ public struct RefusalNotice: Hashable, Sendable {
         case create
         case rename
         case remove
-        /// Removal of a file by the program that just copied it: a move out of the mount. The copy exists, and the file
-        /// stays.
+        /// Removal of a file by the program that just read it: the end of a move out of the mount, whose copy exists, or a
+        /// viewer's. The file stays.
         case moveOut
         case makeFolder
         /// Write beyond the maximum size.

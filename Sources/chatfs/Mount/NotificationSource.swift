@@ -299,7 +299,7 @@ extension NotificationSource {
             "Only an unsent file can be renamed, and only within its folder."
         case .remove: notice.sentence
         case .moveOut:
-            "The file was copied. It also stays in the chat, because it belongs to its message."
+            "The file stays in the chat, because it belongs to its message. If it was moved, its copy is complete."
         case .makeFolder:
             notice.folder == nil
                 ? "Folders here are chats with a person or a group. Make a new folder inside a chat."
