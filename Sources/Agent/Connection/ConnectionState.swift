@@ -1,3 +1,4 @@
+import Base
 import Cryptography
 import Ratchet
 import SMP
@@ -39,6 +40,14 @@ struct ConnectionState: Sendable {
     mutating func enter(_ next: ConnectionCondition.Phase) {
         precondition(Self.transitions[phase]?.contains(next) == true, "\(phase) does not become \(next)")
         phase = next
+    }
+
+    /// Records the time for queues that begin to leave their servers.
+    mutating func noteLeavingQueues(at now: ElapsedTime) {
+        for place in receiving.indices
+        where receiving[place].status.isLeaving && receiving[place].leavesSince == nil {
+            receiving[place].leavesSince = now
+        }
     }
 
     /// Whether the current keys meet `requiredSecurity`.

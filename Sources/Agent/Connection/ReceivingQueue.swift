@@ -15,6 +15,8 @@ struct ReceivingQueue: Hashable, Sendable {
         case draining
         /// To be deleted (`DEL`).
         case deleting
+
+        var isLeaving: Bool { self == .suspending || self == .draining || self == .deleting }
     }
 
     /// 0 until stored.
@@ -42,6 +44,8 @@ struct ReceivingQueue: Hashable, Sendable {
     /// Whether another program receives from it, or the server no longer has it.
     var isTakenOver = false
     var link: StoredLink?
+    /// Start of the first status that leaves the server.
+    var leavesSince: ElapsedTime?
 
     /// Generates keys for a new queue.
     static func fresh(

@@ -43,6 +43,9 @@ public struct AgentTimes: Sendable {
     public var giveUpFull = Duration.seconds(7 * 86_400)
     /// Time after which a message that waits for new keys fails.
     public var giveUpWithoutKeys = Duration.seconds(21 * 86_400)
+    /// Time after which a queue is forgotten that its server neither empties nor deletes, or whose server is away. No
+    /// server keeps a message longer.
+    public var giveUpQueue = Duration.seconds(21 * 86_400)
     /// Interval of checks for messages that wait for the peer.
     public var lookAgain = Duration.seconds(3600)
     /// Time limit of a server's reply.

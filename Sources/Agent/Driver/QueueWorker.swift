@@ -13,14 +13,18 @@ struct QueueWorker: Sendable {
     private struct Queue: Sendable {
         let connection: ConnectionID
         let queue: ReceivingQueue
+        /// Whether it has been leaving its server for too long.
+        let isOverdue: Bool
     }
 
     func work(_ id: Int64) async -> Lanes<Int64>.Outcome {
-        let found = await work.attempt("read a queue") { store in
+        let found = await work.attempt("read a queue") { [times] store in
             try store.read { tables -> Queue? in
                 guard let connection = try tables.queues.place(ofReceiving: id) else { return nil }
-                return try tables.queues.receiving(of: connection).first { $0.id == id }.map {
-                    Queue(connection: connection, queue: $0)
+                return try tables.queues.receiving(of: connection).first { $0.id == id }.map { queue in
+                    let limit = queue.leavesSince?.advanced(by: times.giveUpQueue)
+                    let isOverdue = limit.map { $0 < tables.now } ?? false
+                    return Queue(connection: connection, queue: queue, isOverdue: isOverdue)
                 }
             }
         }
@@ -72,7 +76,7 @@ struct QueueWorker: Sendable {
         switch try await ask(.suspend, about: queue) {
         case .done: return await step(queue) { $0.state.receiving[$1].status = .draining }
         case .gone, .refused: return await step(queue) { $0.state.receiving[$1].status = .deleting }
-        case .failed: return .retry(times.network)
+        case .failed: return await tryAgain(queue)
         }
     }
 
@@ -80,10 +84,10 @@ struct QueueWorker: Sendable {
         switch try await ask(.queueInformation, about: queue) {
         case .done(.information(let json)):
             // Remaining messages arrive through the subscription.
-            guard Self.isEmpty(json) else { return .retry(times.emptying) }
+            guard Self.isEmpty(json) || queue.isOverdue else { return .retry(times.emptying) }
             return await step(queue) { $0.state.receiving[$1].status = .deleting }
         case .done, .gone, .refused: return await step(queue) { $0.state.receiving[$1].status = .deleting }
-        case .failed: return .retry(times.network)
+        case .failed: return await tryAgain(queue)
         }
     }
 
@@ -96,8 +100,17 @@ struct QueueWorker: Sendable {
 
     private func delete(_ queue: Queue) async throws -> Lanes<Int64>.Outcome {
         if !queue.queue.recipientID.isEmpty {
-            if case .failed = try await ask(.delete, about: queue) { return .retry(times.network) }
+            if case .failed = try await ask(.delete, about: queue) { return await tryAgain(queue) }
         }
+        return await remove(queue)
+    }
+
+    /// Asks a leaving queue's server later, or forgets the queue.
+    private func tryAgain(_ queue: Queue) async -> Lanes<Int64>.Outcome {
+        queue.isOverdue ? await remove(queue) : .retry(times.network)
+    }
+
+    private func remove(_ queue: Queue) async -> Lanes<Int64>.Outcome {
         let outcome = await step(queue) { machine, place in _ = machine.state.receiving.remove(at: place) }
         if case .more = outcome { return .idle }
         return outcome

@@ -4,7 +4,15 @@ import Store
 enum AgentSchema {
     static let migrations = [
         Migration(
-            "connections 0.1", connections, replaces: DevelopmentSchema(steps: 5, last: "own clock"))
+            "connections 0.1", connections, replaces: DevelopmentSchema(steps: 5, last: "own clock")),
+        // The start of the first status that leaves the server (`ReceivingQueue.leavesSince`).
+        Migration(
+            "leaving queues",
+            """
+            ALTER TABLE receiving_queue ADD COLUMN leaves_since INTEGER;
+            UPDATE receiving_queue SET leaves_since = coalesce((SELECT time FROM elapsed_time), 0)
+            WHERE status IN ('suspending', 'draining', 'deleting');
+            """),
     ]
 
     /// All expiry uses the boot clock of `StoredClock`.

@@ -83,6 +83,7 @@ struct AgentTables {
         let before = try connections.load(id)
         var machine = ConnectionMachine(before, tools: tools)
         let result = try body(&machine)
+        machine.state.noteLeavingQueues(at: now)
         try connections.save(id, machine.state, before: before)
         for effect in machine.effects { try perform(effect, of: id) }
         if machine.state.phase == .connected, before.phase != .connected { try stands(id) }

@@ -104,13 +104,14 @@ struct QueueTable {
                 """
                 INSERT OR REPLACE INTO receiving_queue (id, connection, server, mode, status, authorization_seed,
                     box_key, queue_key, recipient_id, sender_id, server_box_key, sender_key, key_to_secure,
-                    is_replacement, is_taken_over, link_kind, link_id, link_key, link_root, link_fixed)
-                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                    is_replacement, is_taken_over, link_kind, link_id, link_key, link_root, link_fixed,
+                    leaves_since)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
                 """, queue.id == 0 ? nil : queue.id, id.number, queue.server.textWithPassword,
                 queue.mode, queue.status, queue.authorizationSeed, queue.boxKey, queue.queueKey,
                 queue.recipientID, queue.senderID, queue.serverBoxKey, queue.senderKey, queue.keyToSecure,
                 queue.isReplacement, queue.isTakenOver, queue.link?.kind.rawValue, queue.link?.id,
-                queue.link?.key, queue.link?.rootSeed, queue.link?.fixed)
+                queue.link?.key, queue.link?.rootSeed, queue.link?.fixed, queue.leavesSince)
         }
     }
 
@@ -129,7 +130,8 @@ struct QueueTable {
             queueKey: try row.key("queue_key"), recipientID: row.bytes("recipient_id"),
             senderID: row.bytes("sender_id"), serverBoxKey: row.bytes("server_box_key"),
             senderKey: row.bytesOrNil("sender_key"), keyToSecure: row.bytesOrNil("key_to_secure"),
-            isReplacement: row.bool("is_replacement"), isTakenOver: row.bool("is_taken_over"), link: link)
+            isReplacement: row.bool("is_replacement"), isTakenOver: row.bool("is_taken_over"), link: link,
+            leavesSince: row.elapsedTimeOrNil("leaves_since"))
     }
 
     // MARK: - Sending

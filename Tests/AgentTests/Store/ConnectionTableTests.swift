@@ -55,6 +55,7 @@ import Testing
         var linked = try receiving(.draining, server: 3)
         linked.mode = .contact
         linked.isTakenOver = true
+        linked.leavesSince = ElapsedTime(seconds: 500)
         linked.link = StoredLink(
             kind: .channel, id: random.bytes(24), key: random.bytes(32), rootSeed: random.bytes(32),
             fixed: random.bytes(100))
