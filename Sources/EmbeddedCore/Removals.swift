@@ -120,13 +120,17 @@ final class Removals: Sendable {
 
     /// Deletes items with their files, all or none. Stops transfers under way and deletes their chunks.
     /// `.broadcast` also deletes finished uploads from relays.
+    /// - Parameter mayBeGone: whether to skip items that were deleted meanwhile.
     func delete(
-        _ items: [ItemID], in chat: ChatReference, mode: DeletionMode, _ reason: DeletionReason = .deleted
+        _ items: [ItemID], in chat: ChatReference, mode: DeletionMode, _ reason: DeletionReason = .deleted,
+        mayBeGone: Bool = false
     ) async throws(ChatError) {
         let files = try await blocking.run { [self] in
             let files = try store.commit(frees: true) { change in
                 let id = try change.tables.chats.id(of: chat, of: store.profile.id)
-                let files = try items.compactMap { try delete($0, in: id, mode, reason, change) }
+                let files = try items.compactMap {
+                    try delete($0, in: id, mode, reason, mayBeGone: mayBeGone, change)
+                }
                 change.tell(.chatItemsDeleted(items.map { (chat, $0) }, reason))
                 return files
             }
@@ -142,12 +146,11 @@ final class Removals: Sendable {
     }
 
     private func delete(
-        _ item: ItemID, in chat: Int64, _ mode: DeletionMode, _ reason: DeletionReason,
+        _ item: ItemID, in chat: Int64, _ mode: DeletionMode, _ reason: DeletionReason, mayBeGone: Bool,
         _ change: ProfileChange
     ) throws -> FileID? {
         guard let found = try change.tables.items.deletable(item, in: chat) else {
-            // It was deleted meanwhile.
-            if reason == .disappeared { return nil }
+            if mayBeGone || reason == .disappeared { return nil }
             throw ChatError.noSuchItem
         }
         if mode == .broadcast { try deleteCopies(of: found, item, in: chat, change) }
@@ -222,7 +225,7 @@ final class Removals: Sendable {
         // In steps that need no more than the reserved space of a full disk.
         for start in stride(from: 0, to: items.count, by: Self.deletedAtOnce) {
             let step = items[start..<min(start + Self.deletedAtOnce, items.count)]
-            try await delete(Array(step), in: chat, mode: .internal)
+            try await delete(Array(step), in: chat, mode: .internal, mayBeGone: true)
         }
     }
 

@@ -69,6 +69,23 @@ import Testing
         await bob.shutDown()
     }
 
+    @Test func chatIsDeletedWhileItsFilesVanish() async throws {
+        let (world, alice, bob, item) = try await pair(10)
+        for _ in 0..<100 { _ = try await alice.send(try alice.compose([1]), to: item.chat) }
+        let newest = try await alice.items(of: item.chat, before: nil, count: 20)
+        let heard = Listener(alice)
+        async let deletion: Void = alice.deleteChat(item.chat)
+        try await heard.waits(for: "chatItemsDeleted")
+        // As messages that disappear: the deletion of the chat comes to them last.
+        for item in newest { try? await alice.deleteItems([item.id], in: item.chat, mode: .internal) }
+        try await deletion
+        let refused = await refusal { try await alice.items(of: item.chat, before: nil, count: 9) }
+        #expect(refused?.code == .noSuchChat)
+        await alice.shutDown()
+        await bob.shutDown()
+        withExtendedLifetime(world) {}
+    }
+
     @Test func cancelledUploadDeletesChunksAndNotifies() async throws {
         let world = try World()
         try world.directory.connect("alice", "bob")
