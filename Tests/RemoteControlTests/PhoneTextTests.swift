@@ -44,7 +44,9 @@ struct PhoneTextTests {
         // Pieces that end within lines.
         #expect(try await lines(core, inPiecesOf: 50) == history)
         let size = try await core.messageLogs()[.direct(1)]?.size ?? 0
-        #expect(try await core.messageLog(of: .direct(1), from: size, count: 50) == [])
+        for offset in [size, size + 1, size + 5000, UInt64(Int64.max), .max] {
+            #expect(try await core.messageLog(of: .direct(1), from: offset, count: 50) == [])
+        }
         phone.core.tellNew(Self.text(122, "new"))
         try await core.send(ComposedText(id: "one", text: "mine"), to: .direct(1))
         try await wait(until: "both are there") { try await lines(core).count == 123 }

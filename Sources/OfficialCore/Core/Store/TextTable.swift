@@ -42,8 +42,8 @@ struct TextTable {
             """, chat.description, last, chat.description, start
         ) { (position: $0.integer("position"), line: $0.bytes("line")) }
         return lines.flatMap { position, line in
-            let part = max(start - position, 0)..<max(0, min(last - position, Int64(line.count)))
-            return part.isEmpty ? [] : line[Int(part.lowerBound)..<Int(part.upperBound)]
+            let (first, end) = (max(start - position, 0), min(last - position, Int64(line.count)))
+            return first < end ? line[Int(first)..<Int(end)] : []
         }
     }
 
