@@ -7,7 +7,7 @@ import XFTP
 final class Descriptions: Sendable {
     private struct State {
         /// From events, until their files are received.
-        var texts: [FileID: String] = [:]
+        var texts = DescriptionTexts()
         /// Whether the core hides the user's address, with the connection over which it answered; another
         /// connection may lead to a restarted core.
         var told: (hidesAddress: Bool, connection: UInt64)?
@@ -85,6 +85,31 @@ final class Descriptions: Sendable {
             // An invalid description is claimed, so that its reader gets the error.
             guard let described = try? FileDescription(parsing: text) else { return true }
             return described.relays.allSatisfy { !$0.leadsIntoOwnNetwork || trust.holds($0) }
+        }
+    }
+}
+
+/// Descriptions from events. A contact may offer any number of files, so the earliest are forgotten beyond a limit: the
+/// core has them.
+struct DescriptionTexts: Sendable {
+    private var texts: [FileID: String] = [:]
+    private(set) var bytes = 0
+
+    static let maxBytes = 16 << 20
+
+    subscript(file: FileID) -> String? {
+        get { texts[file] }
+        set {
+            bytes += (newValue?.utf8.count ?? 0) - (texts[file]?.utf8.count ?? 0)
+            texts[file] = newValue
+            while bytes > Self.maxBytes { forgetHalf() }
+        }
+    }
+
+    /// Forgets the earlier half of the files, whose numbers grow. Sorting them for each new file would take long.
+    private mutating func forgetHalf() {
+        for file in texts.keys.sorted().prefix((texts.count + 1) / 2) {
+            bytes -= texts.removeValue(forKey: file)?.utf8.count ?? 0
         }
     }
 }

@@ -1,0 +1,32 @@
+import ChatCore
+import Testing
+
+@testable import OfficialCore
+
+@Suite("Descriptions from events")
+struct DescriptionTextsTests {
+    private static let text = String(repeating: "x", count: 1 << 20)
+
+    @Test("offers of any number take bounded memory")
+    func bounded() {
+        var texts = DescriptionTexts()
+        for file in Int64(1)...100 {
+            texts[FileID(file)] = Self.text
+            #expect(texts.bytes <= DescriptionTexts.maxBytes)
+            #expect(texts[FileID(file)] == Self.text)
+        }
+        #expect(texts[FileID(1)] == nil && texts[FileID(99)] != nil)
+        texts[FileID(101)] = String(repeating: "x", count: DescriptionTexts.maxBytes + 1)
+        #expect(texts[FileID(101)] == nil && texts.bytes == 0)
+    }
+
+    @Test("forgotten and replaced ones free their bytes")
+    func forgotten() {
+        var texts = DescriptionTexts()
+        for _ in 0..<100 { texts[FileID(1)] = Self.text }
+        #expect(texts.bytes == 1 << 20)
+        texts[FileID(2)] = nil
+        texts[FileID(1)] = nil
+        #expect(texts.bytes == 0 && texts[FileID(1)] == nil)
+    }
+}
