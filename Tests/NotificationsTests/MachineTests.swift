@@ -128,6 +128,22 @@ struct MachineTests {
         #expect(shown.map(\.token) == [2] && shown[0].text.body == "4.txt")
     }
 
+    @Test("arrivals are unread without a service too")
+    func unread() {
+        var fixture = Fixture(capabilities: nil)
+        fixture.arrive(1...3)
+        fixture.arrive(4...4, in: .direct(2))
+        fixture.pass(.seconds(100))
+        #expect(fixture.machine.unread == [.direct(1): 3, .direct(2): 1])
+        fixture.add(.opened(.item(ItemID(2))))
+        fixture.add(.seen(.direct(2)))
+        #expect(fixture.machine.unread == [.direct(1): 2])
+        fixture.capabilities = []
+        fixture.pass(.seconds(400))
+        #expect(fixture.shown().count == 1)
+        #expect(fixture.machine.unread == [.direct(1): 2], "none counts twice")
+    }
+
     @Test("items are notified once, history never")
     func history() {
         let told = NotificationRecord(beginning: Fixture.beginning, history: ItemID(100))

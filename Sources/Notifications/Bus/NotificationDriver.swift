@@ -40,7 +40,7 @@ struct NotificationDriver {
     }
 
     /// Number of unseen arrivals by chat.
-    var unread: [ChatReference: Int] { machine.told.unread.byChat }
+    var unread: [ChatReference: Int] { machine.unread }
 
     /// Shows files in a desktop program.
     mutating func reveal(_ location: FileLocation) {

@@ -254,6 +254,19 @@ public struct NotificationMachine: Sendable {
 
     private var count: Int { told.unread.count + unreadElsewhere }
 
+    /// Unseen arrivals by chat, also those that wait for their notification or for a service.
+    public var unread: [ChatReference: Int] {
+        var unread = told.unread
+        for item in waiting.groups.filter(\.key.subject.isArrival).flatMap(\.items) {
+            if case .item(let id) = item.entry {
+                unread.add(id, in: item.chat)
+            } else {
+                unread.addTexts(1, in: item.chat)
+            }
+        }
+        return unread.byChat
+    }
+
     // MARK: - Effects
 
     /// Returns the due effects.
