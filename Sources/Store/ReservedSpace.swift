@@ -14,16 +14,15 @@ struct ReservedSpace: Sendable {
 
     /// Reserves the space if it is not reserved yet. On a full disk a later call does it.
     func take() {
-        guard let file = try? OpenFile(path, flags: O_RDWR | O_CREAT) else { return }
-        var status = stat()
-        guard fstat(file.descriptor, &status) == 0, status.st_size < off_t(Self.size) || status.st_blocks == 0
-        else {
+        guard let file = try? OpenFile(path, flags: O_RDWR | O_CREAT), let status = try? file.status() else {
             return
         }
-        // A nearly full disk may have room for a part of it.
-        for part in [1, 2, 4] {
-            if posix_fallocate(file.descriptor, 0, Self.size / part) == 0 { return }
-            ftruncate(file.descriptor, 0)
+        // A copy may have a size without space.
+        let reserved = status.st_blocks == 0 ? 0 : status.st_size
+        // A nearly full disk may have room for a part of it. Others could take a part that is given up for a moment.
+        for part in [1, 2, 4] where off_t(Self.size / part) > reserved {
+            if posix_fallocate(file.descriptor, 0, off_t(Self.size / part)) == 0 { return }
+            ftruncate(file.descriptor, reserved)
         }
     }
 

@@ -34,4 +34,28 @@ import Testing
             #expect(try database.count("note") == 1)
         }
     }
+
+    @Test func reserveOnANearlyFullDiskOnlyGrows() async throws {
+        await #expect(processExitsWith: .success) {
+            signal(SIGXFSZ, SIG_IGN)
+            let folder = ScratchFolder()
+            func limit(_ bytes: rlim_t) throws {
+                var limit = rlimit(rlim_cur: bytes, rlim_max: rlim_t.max)
+                try #require(setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) == 0)
+            }
+            func reserved() throws -> UInt64 {
+                try OpenFile(folder.path + "/notes.db-reserve", flags: O_RDONLY).size()
+            }
+            try limit(200_000)
+            let database = try Database(
+                path: folder.path + "/notes.db", migrations: [notes], reservesSpace: true)
+            #expect(try reserved() == 128 << 10)
+            try limit(100_000)
+            database.reserveSpace()
+            #expect(try reserved() == 128 << 10)
+            try limit(rlim_t.max)
+            database.reserveSpace()
+            #expect(try reserved() == 256 << 10)
+        }
+    }
 }
