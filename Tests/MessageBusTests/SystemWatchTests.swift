@@ -123,6 +123,27 @@ struct SystemWatchTests {
         watch.stop()
     }
 
+    @Test func locksOfOtherSessionsAreIgnored() async throws {
+        let services = try await SystemServices.start(metered: 0)
+        let watch = try watch(services)
+        let heard = listen(to: watch)
+        await ThreadPool.shared.run { watch.start() }
+        try await wait(until: "it has asked") { services.asked.contains("inhibit") }
+        try services.say("lock other")
+        try services.say("lock")
+        try await wait(until: "the own lock is heard") { heard.withLock { $0.contains(.sessionLocked) } }
+        try services.say("metered 1")
+        try await wait(until: "the next notice arrives") { watch.isMetered }
+        #expect(heard.withLock { $0 } == [.sessionLocked, .metered(true)])
+        watch.stop()
+    }
+
+    @Test("session paths are those of logind", arguments: [("1", "_31"), ("c2", "c2"), ("a-b", "a_2db")])
+    func sessionPaths(identifier: String, name: String) {
+        #expect(
+            SystemConversation.path(ofSession: identifier) == "/org/freedesktop/login1/session/" + name)
+    }
+
     @Test("the end of logind counts as awake")
     func loginEnds() async throws {
         let services = try await SystemServices.start(metered: 0)

@@ -83,8 +83,8 @@ public final class SystemServices {
     /// The received requests, one word each, in order.
     public var asked: [String] { services?.lines.filter { $0 != "serving" } ?? [] }
 
-    /// `metered N`, `sleep`, `wake`, `leave NAME`, `refuse` (inhibitors), `lock` (the signal), `hint` (LockedHint). Reports
-    /// `get`, `inhibit`, `released`, `refusing` and `refused`.
+    /// `metered N`, `sleep`, `wake`, `leave NAME`, `refuse` (inhibitors), `lock` (the signal), `lock other` (that of another
+    /// session), `hint` (LockedHint). Reports `get`, `inhibit`, `released`, `refusing` and `refused`.
     private static let script = """
         import dbus, dbus.service, dbus.bus, os, sys, threading
         from dbus.mainloop.glib import DBusGMainLoop
@@ -126,13 +126,16 @@ public final class SystemServices {
         class Session(dbus.service.Object):
             @dbus.service.method("org.freedesktop.DBus.Properties", in_signature="ss", out_signature="v")
             def Get(self, interface, name):
-                assert (interface, name) == ("org.freedesktop.login1.Session", "LockedHint")
+                assert interface == "org.freedesktop.login1.Session"
+                if name == "Id": return dbus.String("1", variant_level=1)
+                assert name == "LockedHint"
                 return dbus.Boolean(login.is_locked, variant_level=1)
             @dbus.service.signal("org.freedesktop.DBus.Properties", signature="sa{sv}as")
             def PropertiesChanged(self, interface, changed, invalidated): pass
             @dbus.service.signal("org.freedesktop.login1.Session", signature="")
             def Lock(self): pass
-        own, session = [Session(bus, "/org/freedesktop/login1/session/" + name) for name in ("auto", "_31")]
+        sessions = "/org/freedesktop/login1/session/"
+        own, session, other = [Session(bus, sessions + name) for name in ("auto", "_31", "_32")]
         network = Network(bus, "/org/freedesktop/NetworkManager")
         login = Login(bus, "/org/freedesktop/login1")
         def obey(words):
@@ -145,7 +148,7 @@ public final class SystemServices {
             elif words[0] == "refuse":
                 login.refuses = True
                 say("refusing")
-            elif words[0] == "lock": session.Lock()
+            elif words[0] == "lock": (other if words[1:] else session).Lock()
             elif words[0] == "hint":
                 login.is_locked = True
                 changed = {"LockedHint": dbus.Boolean(True)}

@@ -30,6 +30,7 @@ public struct BusLibrary {
     private let typeOf: @convention(c) (Message) -> Int32
     private let replySerial: @convention(c) (Message) -> UInt32
     private let senderOf: @convention(c) (Message) -> Text?
+    private let pathOf: @convention(c) (Message) -> Text?
     private let isSignalNamed: @convention(c) (Message, Text, Text) -> UInt32
     private let beginAppending: @convention(c) (Message, Iterator) -> Void
     private let appendBasic: @convention(c) (Iterator, Int32, UnsafeRawPointer) -> UInt32
@@ -61,6 +62,7 @@ public struct BusLibrary {
             typeOf = try library.function("dbus_message_get_type")
             replySerial = try library.function("dbus_message_get_reply_serial")
             senderOf = try library.function("dbus_message_get_sender")
+            pathOf = try library.function("dbus_message_get_path")
             isSignalNamed = try library.function("dbus_message_is_signal")
             beginAppending = try library.function("dbus_message_iter_init_append")
             appendBasic = try library.function("dbus_message_iter_append_basic")
@@ -145,6 +147,9 @@ public struct BusLibrary {
     }
 
     public func sender(_ message: Message) -> String? { senderOf(message).map { String(cString: $0) } }
+
+    /// Returns the path of the object that sent a signal.
+    public func path(_ message: Message) -> String? { pathOf(message).map { String(cString: $0) } }
 
     // MARK: - Writing
 

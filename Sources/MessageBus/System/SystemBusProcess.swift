@@ -1,3 +1,4 @@
+import Base
 import Glibc
 import Posix
 
@@ -17,16 +18,18 @@ public enum SystemBusProcess {
 ///
 /// - NetworkManager: the property `Metered`.
 /// - logind: the signal `PrepareForSleep`, with an inhibitor lock of the kind "delay" that keeps the machine
-///   awake until it is closed; `LockedHint` of the user's session, and the signal `Lock`.
+///   awake until it is closed; `LockedHint` and the signal `Lock` of the own session.
 struct SystemConversation: BusConversation {
     let library: BusLibrary
     let connection: BusLibrary.Connection
 
-    private enum Call {
+    private enum Call: Equatable {
         case owner
         case metered
         case inhibit
         case lockedHint
+        /// The own session's identifier, after the signal `Lock` of the session at this path.
+        case ownSession(locked: String)
     }
 
     private var calls: [UInt32: Call] = [:]
@@ -94,8 +97,10 @@ struct SystemConversation: BusConversation {
             return true
         }
         if library.isSignal(message, Self.session, "Lock") {
-            guard let loginService, library.sender(message) == loginService else { return true }
-            return BusProcess.say(SystemNotice.sessionLocked.encoded)
+            guard let loginService, library.sender(message) == loginService, let path = library.path(message)
+            else { return true }
+            askOwnSession(locked: path)
+            return true
         }
         // Any program on the system bus could send such a signal, so check its sender.
         guard library.isSignal(message, Self.loginInterface, "PrepareForSleep"),
@@ -132,6 +137,13 @@ struct SystemConversation: BusConversation {
             .lockedHint, Self.login, Self.ownSession, Self.properties, "Get", [Self.session, "LockedHint"])
     }
 
+    /// Every session's signal is heard, also those of other users.
+    private mutating func askOwnSession(locked path: String) {
+        call(
+            .ownSession(locked: path), Self.login, Self.ownSession, Self.properties, "Get",
+            [Self.session, "Id"])
+    }
+
     private mutating func call(
         _ call: Call, _ service: String, _ path: String, _ interface: String, _ method: String,
         _ arguments: [String]
@@ -161,11 +173,29 @@ struct SystemConversation: BusConversation {
             // Repeated if the session was already locked; receivers have then already acted on it.
             guard !isError, case .flag(true)? = library.arguments(of: message).first else { return true }
             return BusProcess.say(SystemNotice.sessionLocked.encoded)
+        case .ownSession(let locked):
+            // An error: this process has no session that could be locked.
+            guard !isError, case .text(let own)? = library.arguments(of: message).first,
+                Self.path(ofSession: own) == locked
+            else { return true }
+            return BusProcess.say(SystemNotice.sessionLocked.encoded)
         case .inhibit:
             guard !isError, let descriptor = library.descriptor(in: message) else { return true }
             inhibitor = OpenFile(adopting: descriptor)
             return true
         }
+    }
+
+    /// Returns the path of a session as logind makes it: bytes other than letters, and digits at the start, become `_`
+    /// and two hexadecimal digits.
+    static func path(ofSession identifier: String) -> String {
+        var path = sessionsPath + "/"
+        for (index, byte) in identifier.utf8.enumerated() {
+            let character = Character(Unicode.Scalar(byte))
+            let isKept = character.isASCII && (character.isLetter || index > 0 && character.isNumber)
+            path += isKept ? String(character) : "_" + Hexadecimal.encode([byte])
+        }
+        return path
     }
 
     /// - Parameter arguments: The name, its old owner and its new owner.
