@@ -231,6 +231,29 @@ struct DeleteTests {
         #expect(try stage.kept().isEmpty)
     }
 
+    /// The data was moved to another disk by a copy, and the configuration names that.
+    @Test("a copy that the configuration names keeps its key")
+    func keyringOfConfiguredCopy() async throws {
+        var stage = try KeyStage(data: "old")
+        let configuration = try stage.folder.makeFolder("chatfs")
+        stage.environment["XDG_CONFIG_HOME"] = stage.folder.path
+        try await stage.installKeyring()
+        #expect(try await stage.chatfs("profile create alice").succeeded)
+        let copied = try await Shell.run("cp", ["-a", stage.data, stage.folder.path("new")])
+        try #require(copied.succeeded, "\(copied.errors)")
+        let copy = try KeyStage(sharing: stage, data: "new")
+        let text = "[mounts.home]\nmountpoint = \"/m\"\ndata = \"\(copy.data)\"\n"
+        try stage.folder.write(Array(text.utf8), to: "chatfs/config.toml")
+        let deleted = try await stage.chatfs("delete --everything --yes")
+        #expect(
+            deleted.succeeded && deleted.errors.contains("\(copy.data) needs it too"), "\(deleted.errors)")
+        let opened = try await copy.chatfs("key test")
+        #expect(opened.succeeded, "\(opened.errors)")
+        unlink(configuration + "/config.toml")
+        #expect(try await copy.chatfs("delete --everything --yes").succeeded)
+        #expect(try stage.kept().isEmpty)
+    }
+
     @Test("delete everything also clears the keyring")
     func keyringEntry() async throws {
         var stage = try KeyStage()

@@ -157,7 +157,7 @@ enum KeyCommand {
     ) { invocation in
         let folder = try KeyTarget.folder(invocation)
         let problem = try await ThreadPool.shared.run {
-            try folder.forget(in: Keyring.isPossible && !folder.sharesKeyWithDefault ? Keyring() : nil)
+            try folder.forget(in: Keyring.isPossible && folder.sharerOfKey == nil ? Keyring() : nil)
         }
         if let problem {
             Terminal.complain(

@@ -16,7 +16,7 @@ enum EverythingDeletion {
         let removal = try await ThreadPool.shared.run { () throws(ChatError) in try DirectoryRemoval(path) }
         try await Confirmation.ask(
             "Delete \(path) with all profiles, chats and files, including ChatFS's data of official cores, and its "
-                + "key in the keyring?", invocation)
+                + "key in the keyring, which opens copies elsewhere too?", invocation)
         let (left, problem) = try await ThreadPool.shared.run { () throws(ChatError) in
             _ = KeyClient.lock(path)
             var problem: KeyringError?
@@ -41,8 +41,9 @@ enum EverythingDeletion {
         guard let slots = try? folder.slots(), slots.slots.contains(where: { $0.kind == .keyring }) else {
             return nil
         }
-        guard !folder.sharesKeyWithDefault else {
-            Terminal.note("chatfs: the key in the keyring stays: the default data directory needs it too")
+        if let sharer = folder.sharerOfKey {
+            Terminal.note(
+                PrintableText.escaping("chatfs: the key in the keyring stays: \(sharer) needs it too"))
             return nil
         }
         do throws(KeyringError) {
