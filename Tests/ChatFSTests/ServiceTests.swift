@@ -1,3 +1,4 @@
+import CommandLineKit
 import Glibc
 import TestSupport
 import Testing
@@ -92,6 +93,13 @@ import Testing
             let text = String(decoding: try folder.read("config/systemd/user/chatfs@.service"), as: UTF8.self)
             #expect(text == ServiceUnit.text(program: ChatFSProcess.path))
         }
+    }
+
+    @Test func startWaitsAsLongAsUnit() async throws {
+        try installSystemctl("sleep 1")
+        let services = UserServices(folder.path("bin/systemctl"), timeout: .milliseconds(100))
+        await #expect(throws: Refusal.self) { _ = try await services.ask(["show"]) }
+        #expect(try await services.start("home").succeeded)
     }
 
     @Test func uninstallPrintsRemovedItems() async throws {

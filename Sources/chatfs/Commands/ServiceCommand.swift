@@ -123,7 +123,7 @@ enum ServiceCommand {
         for mount in mounts {
             // Otherwise systemd refuses to start a unit that failed too often.
             _ = try await services.ask(["reset-failed", ServiceUnit.name(of: mount)])
-            let answer = try await services.ask(["start", ServiceUnit.name(of: mount)])
+            let answer = try await services.start(mount)
             let state = try await services.state(of: mount)
             if !state.isKnown {
                 Terminal.complain("chatfs: \(mount): \(answer.reason)")

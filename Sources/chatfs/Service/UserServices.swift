@@ -5,9 +5,8 @@ import Posix
 
 /// Access to this user's systemd through `systemctl --user`. Changes only units of ChatFS.
 struct UserServices: Sendable {
-    private static let timeout = Duration.seconds(120)
-
     private let program: String
+    private let timeout: Duration
     private let home: String
     private let configHome: String?
     private let dataHome: String?
@@ -26,9 +25,12 @@ struct UserServices: Sendable {
         return services
     }
 
-    private init(_ program: String) {
+    /// - Parameters:
+    ///   - program: The path of systemctl.
+    ///   - timeout: The limit of all its commands except `start`.
+    init(_ program: String, timeout: Duration = .seconds(120)) {
         func variable(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
-        self.program = program
+        (self.program, self.timeout) = (program, timeout)
         home = variable("HOME") ?? "/"
         configHome = variable("XDG_CONFIG_HOME")
         dataHome = variable("XDG_DATA_HOME")
@@ -41,14 +43,20 @@ struct UserServices: Sendable {
         var reason: String
     }
 
+    /// Starts the unit of a mount and waits for the result. Only the unit's `TimeoutStartSec` limits that: a start may
+    /// migrate data.
+    func start(_ mount: String) async throws -> Answer {
+        try await ask(["start", ServiceUnit.name(of: mount)], within: .seconds(Int64.max))
+    }
+
     /// Runs `systemctl --user` to its end.
     ///
-    /// - Throws: `Refusal` if it does not end within two minutes.
-    func ask(_ arguments: [String]) async throws -> Answer {
+    /// - Throws: `Refusal` if it does not end within `limit`, by default the timeout.
+    func ask(_ arguments: [String], within limit: Duration? = nil) async throws -> Answer {
         var settings = ChildProcess.Settings(program, ["--user", "--no-pager"] + arguments)
         settings.environment = ["LC_ALL": "C.UTF-8"]
         let process = try await ObservedProcess.start(settings)
-        guard let ending = await process.ending(within: Self.timeout) else {
+        guard let ending = await process.ending(within: limit ?? timeout) else {
             await process.stop(timeout: .seconds(1))
             throw Refusal("systemctl does not answer.")
         }
