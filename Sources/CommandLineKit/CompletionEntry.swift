@@ -83,14 +83,22 @@ extension [CompletionEntry] {
         }
     }
 
-    /// Returns each option with a value, and the candidates for it.
+    /// Returns each option that takes a value, and the candidates for it.
     func valuedOptions(separator: String) -> [(pattern: String, kind: CompletionKind)] {
         flatMap { entry in
             entry.options.compactMap { option in
-                guard let type = option.type else { return nil }
-                return (option.words.map(entry.pattern).joined(separator: separator), CompletionKind(type))
+                option.completion.map { kind in
+                    (pattern: option.words.map(entry.pattern).joined(separator: separator), kind: kind)
+                }
             }
         }
+    }
+}
+
+extension OptionDeclaration {
+    /// The candidates for the value, for a flag after `=`; nil if it takes none.
+    var completion: CompletionKind? {
+        type.map { CompletionKind($0) } ?? (isConfigurable ? .words(["true", "false"]) : nil)
     }
 }
 

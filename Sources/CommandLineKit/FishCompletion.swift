@@ -20,7 +20,8 @@ enum FishCompletion {
             }
             for option in entry.options {
                 let short = option.short.map { " -s \($0)" } ?? ""
-                let value = option.type.map { accepted(CompletionKind($0), list) } ?? ""
+                let value =
+                    option.completion.map { option.type == nil ? reply($0, list) : accepted($0, list) } ?? ""
                 lines.append("\(here())\(short) -l \(option.name)\(value) -d \(quoted(option.help))")
             }
             guard !entry.isGroup else { continue }

@@ -51,6 +51,7 @@ public enum Help {
         }
         if let defaultText = option.defaultText { text += Help.text(ofDefault: defaultText) }
         if option.repeats { text += " May be repeated." }
+        if option.isConfigurable { text += " With =false off, even if the configuration sets it." }
         return text
     }
 

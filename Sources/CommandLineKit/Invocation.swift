@@ -15,14 +15,14 @@ public struct Invocation: Sendable {
     public let verbosity: Verbosity
 
     /// Returns this command line with values for absent options.
-    /// - Parameter values: Values by option name, "" for a flag. They must fit the options' types.
+    /// - Parameter values: Values by option name, "" for a flag that is true. They must fit the options' types.
     public func adding(_ values: [String: [String]]) -> Invocation {
         var result = self
         result.options = values.merging(options) { _, given in given }
         return result
     }
 
-    /// The values of all given options; "" for a flag.
+    /// The values of all given options; "" for a flag, and none for one that was turned off.
     public var given: [String: [String]] { options }
 
     /// Returns true if the command takes the option.
@@ -30,8 +30,8 @@ public struct Invocation: Sendable {
         command.options.contains { $0.name == option.name }
     }
 
-    /// Returns true if the option was given; false if the command does not take it.
-    public func isGiven(_ option: any OptionDeclaration) -> Bool { options[option.name] != nil }
+    /// Returns true if the option was given; false if it was turned off, or if the command does not take it.
+    public func isGiven(_ option: any OptionDeclaration) -> Bool { options[option.name]?.isEmpty == false }
 
     /// The value of an option, or its default.
     public subscript<Value>(option: Option<Value>) -> Value {

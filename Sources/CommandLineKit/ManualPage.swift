@@ -97,7 +97,8 @@ public enum ManualPage {
 
     private static func entry(for option: any OptionDeclaration) -> [String] {
         let short = option.short.map { "\\fB\\-\($0)\\fR, " } ?? ""
-        let value = option.type == nil ? "" : " \\fI\(escaped(option.valueName))\\fR"
+        let none = option.isConfigurable ? "[=\\fIfalse\\fR]" : ""
+        let value = option.type == nil ? none : " \\fI\(escaped(option.valueName))\\fR"
         return [
             ".TP", "\(short)\\fB\(escaped("--" + option.name))\\fR\(value)", escaped(Help.text(of: option)),
         ]

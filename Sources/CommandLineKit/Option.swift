@@ -12,12 +12,14 @@ public protocol OptionDeclaration: Sendable {
     var defaultText: String? { get }
     /// True if the option may be repeated; otherwise a repetition is an error.
     var repeats: Bool { get }
+    /// True for a flag that a configuration may set: `=false` turns it off.
+    var isConfigurable: Bool { get }
     var help: String { get }
 }
 
 extension OptionDeclaration {
-    /// `--relay ADDR`.
-    var usage: String { "--" + name + (type == nil ? "" : " " + valueName) }
+    /// `--relay ADDR`, `--background` or `--no-finish[=false]`.
+    var usage: String { "--" + name + (type == nil ? isConfigurable ? "[=false]" : "" : " " + valueName) }
     /// `--relay` and `-r`.
     var words: [String] { ["--" + name] + (short.map { ["-\($0)"] } ?? []) }
 }
@@ -30,6 +32,7 @@ public struct Option<Value: Sendable>: OptionDeclaration {
     public let type: ValueType?
     public let defaultText: String?
     public let repeats: Bool
+    public private(set) var isConfigurable = false
     private let read: @Sendable ([String]) -> Value
 
     /// Creates an option with a value: the next word, whatever it begins with, or the text after `=`.
@@ -72,6 +75,15 @@ public struct Option<Value: Sendable>: OptionDeclaration {
         (self.help, self.defaultText, self.repeats, self.read) = (help, defaultText, repeats, read)
     }
 
-    /// Returns the value among texts by option name, "" for a flag. The texts must fit the options' types.
+    /// Returns the value among texts by option name, "" for a flag that is true. The texts must fit the options' types.
     public func value(in texts: [String: [String]]) -> Value { read(texts[name] ?? []) }
+}
+
+extension Option where Value == Bool {
+    /// Returns the flag for commands that read it from a configuration too.
+    public var configurable: Option {
+        var option = self
+        option.isConfigurable = true
+        return option
+    }
 }

@@ -2,7 +2,8 @@
 ///
 /// Options may stand before, between and after arguments. `--name value` equals `--name=value`, `-abc` equals `-a -b
 /// -c` if none of them takes a value, and `-ofile` equals `-o file`. An option with a value takes the next word even if
-/// it begins with `-`. `--` ends the options; a lone `-` is an argument.
+/// it begins with `-`. `--flag=false` turns off a flag that a configuration may set; the last one counts. `--` ends the
+/// options; a lone `-` is an argument.
 public struct Parser {
     /// The request of a command line.
     public enum Request {
@@ -146,8 +147,12 @@ public struct Parser {
         }
         let written = parts.count == 2 ? String(parts[1]) : nil
         if option.type == nil {
-            guard written == nil else { throw UsageError("--\(name) takes no value") }
-            try store("", for: option)
+            guard let written else { return try store("", for: option) }
+            guard option.isConfigurable else { throw UsageError("--\(name) takes no value") }
+            if let complaint = ValueType.choice(["true", "false"]).complaint(about: written) {
+                throw UsageError("--\(name) '\(written)': \(complaint)")
+            }
+            options[name] = written == "true" ? [""] : []
         } else if let value = written ?? rest.popFirst() {
             try store(value, for: option)
         } else {

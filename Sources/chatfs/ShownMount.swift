@@ -37,7 +37,7 @@ struct ShownMount: Encodable {
     }
 
     private static func text(of values: [String], _ option: (any OptionDeclaration)?) -> String {
-        guard let option, option.type != nil else { return "true" }
+        guard let option, option.type != nil else { return String(!values.isEmpty) }
         let values = values.map(TOMLText.string)
         return option.repeats ? "[\(values.joined(separator: ", "))]" : values.joined()
     }

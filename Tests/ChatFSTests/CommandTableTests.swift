@@ -214,6 +214,27 @@ struct CommandTableTests {
         }.map { String(decoding: $0, as: UTF8.self) }
     }
 
+    @Test func flagsOfConfigurationCanBeTurnedOff() throws {
+        let flags = MountOptions.all.filter { $0.type == nil }
+        #expect(flags.contains { $0.name == "no-finish" })
+        for flag in flags {
+            let isInFile = !ConfigurationAccess.onlyOnCommandLine.contains(flag.name)
+            #expect(flag.isConfigurable == isInFile, "--\(flag.name)")
+        }
+        guard
+            case .run(let invocation) = try Parser.parse(
+                ["mount", "/m", "--no-finish=false"], of: ChatFS.program)
+        else {
+            Issue.record("no command ran")
+            return
+        }
+        let text = "[mount]\nno-finish = true\n"
+        let configuration = try ConfigurationAccess.reader.read(Array(text.utf8))
+        let options = configuration.options(of: nil)
+        #expect(options[MountOptions.noFinish.name] == [""])
+        #expect(!invocation.adding(options)[MountOptions.noFinish])
+    }
+
     @Test("completion lists exist")
     func lists() throws {
         var lists: Set<String> = []

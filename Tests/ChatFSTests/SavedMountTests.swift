@@ -37,4 +37,9 @@ struct SavedMountTests {
             "mount", "~/Chats", "--key-fd", "3", "--background", "--no-finish", "--save", "home")
         #expect(saved == "[mounts.home]\nmountpoint = \"/home/ada/Chats\"\nno-finish = true\n")
     }
+
+    @Test func flagTurnedOffIsSavedAsFalse() throws {
+        let saved = try text("mount", "~/Chats", "--no-finish=false", "--save", "home")
+        #expect(saved == "[mounts.home]\nmountpoint = \"/home/ada/Chats\"\nno-finish = false\n")
+    }
 }

@@ -18,6 +18,7 @@ struct CompletionTests {
                 ],
                 options: [
                     Option.flag("quick", short: "q", "Run."),
+                    Option.flag("dry", "Send nothing.").configurable,
                     Option("seal", short: "s", named: "KIND", .choice(["wax", "tape"]), "How it is closed."),
                     Option("wait", named: "TIME", .duration, "How long."),
                     Option("to", named: "PERSON", .listed("people"), "Who gets it too."),
@@ -98,6 +99,10 @@ struct CompletionTests {
         ("send -s w", ["wax"]),
         ("send --seal=", ["tape", "wax"]),
         ("send --seal=w", ["wax"]),
+        // A flag takes its value after = only.
+        ("send --dry=", ["false", "true"]),
+        ("send --dry=f", ["false"]),
+        ("send --dry let", ["letter one", "letter two"]),
         ("send --wait ", []),
         ("send --wait=", []),
         ("send --to Ca", ["Carol"]),

@@ -73,6 +73,19 @@ struct HelpLayoutTests {
         #expect(list.contains("  a-command-with-a-very-long-name-indeed\n"), "\(list)")
     }
 
+    @Test func configurableFlagShowsHowItIsTurnedOff() {
+        let flag = Option.flag("dry", "Send nothing.").configurable
+        let program = Command("post", "Carries letters.", options: [flag]) { _ in }
+        let text = Help.text(for: [program], width: 100)
+        #expect(text.contains("Usage: post [--dry[=false]]\n"), "\(text)")
+        #expect(
+            text.contains(
+                "      --dry[=false]  Send nothing. With =false off, even if the configuration sets it.\n"),
+            "\(text)")
+        let page = ManualPage.text(of: program, in: program, version: "1")
+        #expect(page.contains(".TP\n\\fB\\-\\-dry\\fR[=\\fIfalse\\fR]\n"), "\(page)")
+    }
+
     @Test("no word is lost at any width")
     func words() {
         func words(_ text: String) -> [Substring] { text.split { $0 == " " || $0 == "\n" } }

@@ -88,6 +88,28 @@ struct ParserTests {
         #expect(try Sample.parse("send --relay=\(value) a Bob")[Sample.relays] == [value])
     }
 
+    @Test func falseTurnsOffFlagOfConfiguration() throws {
+        let dry = Option.flag("dry", "Send nothing.").configurable
+        let program = Command(
+            "post", "Carries letters.",
+            subcommands: [Command("send", "Send letters.", options: [dry]) { _ in }])
+        func parse(_ words: String...) throws -> Invocation {
+            guard case .run(let invocation) = try Parser.parse(["send"] + words, of: program) else {
+                throw UsageError("no command ran")
+            }
+            return invocation.adding([dry.name: [""]])
+        }
+        #expect(try parse()[dry])
+        #expect(try parse("--dry=true")[dry])
+        #expect(try !parse("--dry=false")[dry])
+        #expect(try !parse("--dry=false").isGiven(dry))
+        // The last one counts.
+        #expect(try !parse("--dry", "--dry=false")[dry])
+        #expect(try parse("--dry=false", "--dry")[dry])
+        let error = #expect(throws: Parser.Failure.self) { try parse("--dry=no") }
+        #expect(error?.error.sentence == "--dry 'no': expected true or false")
+    }
+
     @Test("two dashes end the options")
     func endOfOptions() throws {
         let invocation = try Sample.parse("send -- --quick -q Bob")

@@ -19,8 +19,8 @@ enum ConfigCommand {
             chat, by the name of its folder: mute = true, keep = "all" (never, media), and the options of 'chatfs keep \
             set'. 'chatfs config edit' creates a missing file with an example.
 
-            The options of a mount replace those of every mount, and those of the command line replace both. A change \
-            takes effect at the next mount.
+            The options of a mount replace those of every mount, and those of the command line replace both: \
+            --no-finish=false turns off what the file sets. A change takes effect at the next mount.
             """,
         section: CommandSection.data,
         subcommands: [

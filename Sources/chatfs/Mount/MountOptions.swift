@@ -10,13 +10,13 @@ enum MountOptions {
     /// In the order of help.
     static let all: [any OptionDeclaration] =
         [
-            CommonOptions.profile, cacheFolder, cache, cacheSize, cacheMinimumFree, noFinish,
+            CommonOptions.profile, cacheFolder, cache, cacheSize, cacheMinimumFree, noFinish.configurable,
             CommonOptions.relay,
         ] + CommonOptions.official + PhoneOptions.options + [
             proxy, markRead, relayPolicy, quietTime, deletion, MessagePreparation.option, previews, folders,
             refused, allowed, resuming, notifications, notificationPreviews, silenced, save, metrics,
             background,
-            CommonOptions.noEncryption,
+            CommonOptions.noEncryption.configurable,
         ] + CommonOptions.directory
 
     static let cacheFolder = Option(
