@@ -97,6 +97,15 @@ struct PrepareTests {
         #expect(newer.errors.contains("install the package 'swiftlang'"), "\(newer.errors)")
     }
 
+    @Test func packageTrialNeedsSuiteAndSystemOfItsOwn() async throws {
+        let script = Self.root + "/contrib/trial-package"
+        let none = try await Shell.run(script)
+        #expect(none.ending == .code(64) && none.errors.contains("SUITE [FOLDER]"), "\(none.errors)")
+        // On any other system it would remove programs of its users.
+        let here = try await Shell.run(script, ["--inside"])
+        #expect(here.ending == .code(64) && here.errors.contains("for contrib/on"), "\(here.errors)")
+    }
+
     @Test("contrib/on needs a command")
     func on() async throws {
         let outcome = try await Shell.run(Self.root + "/contrib/on", ["trixie"])
