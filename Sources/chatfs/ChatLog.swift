@@ -1,5 +1,6 @@
 import Base
 import Glibc
+import Namespace
 import Posix
 
 /// A reader of a chat's log on a mount, which may grow. Blocks.
@@ -13,6 +14,18 @@ struct ChatLog {
     init(path: String, start: Timestamp?) {
         (self.path, self.start) = (path, start)
     }
+
+    /// Returns the path of the log of a chat on a mount. Blocks.
+    /// - Parameter folder: The name of the chat's folder. If it is too long for an ending, the log is named after the
+    ///   folder's inode number.
+    static func path(ofChat folder: String, at mountpoint: String) -> String {
+        let isTooLong = (folder + ending).utf8.count > EntryName.maxLength
+        var (name, status) = (folder, stat())
+        if isTooLong, lstat("\(mountpoint)/\(folder)", &status) == 0 { name = String(status.st_ino) }
+        return "\(mountpoint)/.chatfs/messages/\(name)\(ending)"
+    }
+
+    private static let ending = ".jsonl"
 
     struct Line {
         var text: String

@@ -38,7 +38,7 @@ struct TextSearch: Sendable {
         in chats: [String], of mounted: Mounted, since start: Timestamp? = nil, isForPrograms: Bool
     ) throws {
         for chat in chats {
-            var log = ChatLog(path: "\(mounted.mountpoint)/.chatfs/messages/\(chat).jsonl", start: start)
+            var log = ChatLog(path: ChatLog.path(ofChat: chat, at: mounted.mountpoint), start: start)
             try log.forEachNew(where: filter.mayFit) { line in
                 guard let message = line.message, fits(message) else { return }
                 if isForPrograms {

@@ -40,6 +40,22 @@ struct TextTests {
         tail.send(SIGTERM)
     }
 
+    /// A folder name of 252 bytes leaves no room for the ending of its log.
+    @Test func logOfLongNameIsReadAndSearched() async throws {
+        let mounts = try await TwoMounts.start(mounting: [])
+        let name = String(repeating: "\u{20000}", count: 63)
+        try await mounts.run(["contact", "rename", "bob", name, "--profile", "alice"])
+        try await mounts.mount("alice")
+        try await mounts.run(["send", "--text", "a long way", name, "--profile", "alice"])
+        for command in [["read", name], ["find", "--text", "long"]] {
+            try await wait(until: "\(command[0]) shows it") {
+                let shown = try await ChatFSProcess.run(command + ["--mount", mounts.path("alice")])
+                return shown.output.hasSuffix("you: a long way\n")
+            }
+        }
+        #expect(try await mounts.leave("alice") == .code(0))
+    }
+
     @Test("expired texts vanish from both logs")
     func disappearing() async throws {
         let mounts = try await TwoMounts.start()

@@ -49,12 +49,12 @@ enum ReadCommand {
         let chat = try await ThreadPool.shared.run { () throws(any Error) in
             try NamedChats(try client.ask(ProgramRequest(.listChats)).chats ?? []).chat(word)
         }
-        let path = "\(mounted.mountpoint)/.chatfs/messages/\(chat.folder ?? chat.name).jsonl"
         let start = invocation[since].map { SystemWallClock().now().advanced(by: .zero - $0) }
         let (follows, isForPrograms) = (invocation[follow], invocation[ProgramConnection.json])
         let stop = invocation.stop
         let done: Void? = try await stop.interrupting {
             try await ThreadPool.shared.run {
+                let path = ChatLog.path(ofChat: chat.folder ?? chat.name, at: mounted.mountpoint)
                 var log = ChatLog(path: path, start: start)
                 while true {
                     for line in try log.next() { try show(line, isForPrograms) }
