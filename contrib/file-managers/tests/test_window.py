@@ -129,6 +129,17 @@ esac
         self.assertEqual([action.command for action in row.actions],
                          [("accept", "3", "--mount", "/m/b"), ("reject", "3", "--mount", "/m/b")])
 
+    def test_a_senseless_answer_is_not_the_last(self):
+        with tempfile.TemporaryDirectory() as folder, unittest.mock.patch("sys.stderr"):
+            for answer in ('[{"profile":"a"}]', '["a"]', '{"a":1}', '[{"mountpoint":7,"profile":"a"}]'):
+                with open(folder + "/chatfs", "w") as file:
+                    file.write(f"#!/bin/sh\ncase $1 in status) echo '{answer}' ;; esac\n")
+                os.chmod(folder + "/chatfs", 0o700)
+                self.assertIsNone(panel.look(folder + "/chatfs"), answer)
+            with open(folder + "/chatfs", "w") as file:
+                file.write("#!/bin/sh\nprintf '\\377'\n")
+            self.assertIsNotNone(panel.look(folder + "/chatfs"))
+
     def test_waiting_for_a_person_is_no_error_of_a_program(self):
         with tempfile.TemporaryDirectory() as folder, unittest.mock.patch.object(panel, "PATIENCE", 0.2):
             with open(folder + "/chatfs", "w") as file:

@@ -145,7 +145,9 @@ def rows(statuses, requests, lock_words):
 def run(program, arguments, given="", patience=PATIENCE):
     """The exit code of a command, what it printed and its last complaint."""
     try:
-        done = subprocess.run([program, *arguments], input=given, capture_output=True, text=True, timeout=patience)
+        # Paths may hold any bytes.
+        done = subprocess.run([program, *arguments], input=given, capture_output=True, text=True, errors="replace",
+                              timeout=patience)
     except subprocess.TimeoutExpired:
         # 'accept' waits for the other person, who may be away for days.
         return 1, "", WAITS if arguments[0] == "accept" else "It takes longer than expected."
@@ -200,6 +202,15 @@ def locked(program):
         return ""
     ways = [way.get("kind") for way in status.get("ways", [])]
     return BY_KEYRING if "keyring" in ways and "passphrase" not in ways else "Your passphrase for ChatFS opens them"
+
+
+def look(program):
+    """As 'collect', but None if the answers make no sense: the next look may succeed."""
+    try:
+        return collect(program)
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        print(f"chatfs-window: unexpected answer: {error!r}", file=sys.stderr)
+        return None
 
 
 def collect(program):
