@@ -142,12 +142,12 @@ def rows(statuses, requests, lock_words):
 
 # --- Commands and sockets; all of them block
 
-def run(program, arguments, given="", patience=PATIENCE):
+def run(program, arguments, given="", patience=None):
     """The exit code of a command, what it printed and its last complaint."""
     try:
         # Paths may hold any bytes.
         done = subprocess.run([program, *arguments], input=given, capture_output=True, text=True, errors="replace",
-                              timeout=patience)
+                              timeout=patience or PATIENCE)
     except subprocess.TimeoutExpired:
         # 'accept' waits for the other person, who may be away for days.
         return 1, "", WAITS if arguments[0] == "accept" else "It takes longer than expected."
