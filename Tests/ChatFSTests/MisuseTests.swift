@@ -33,6 +33,17 @@ struct MisuseTests {
         #expect(access(folder.path("mount"), F_OK) != 0)
     }
 
+    /// Not at the first arrival, and before a mount is looked for.
+    @Test func programOfEventsIsCheckedFirst() async throws {
+        let file = try folder.write(Array("#!/bin/sh\n".utf8), to: "program")
+        #expect(chmod(file, 0o600) == 0)
+        for program in [folder.path("nothing"), folder.path, file] {
+            let outcome = try await ChatFSProcess.run(["events", folder.path("mount"), "--exec", program])
+            #expect(outcome.ending == .code(1), "\(program)")
+            #expect(outcome.errors.contains("\(program): "), "\(outcome.errors)")
+        }
+    }
+
     @Test("plain data needs no key")
     func plain() async throws {
         #expect(try await chatfs(["profile", "create", "alice", "--no-encryption"]).succeeded)

@@ -19,8 +19,9 @@ struct CacheCommandTests {
         let film = mounts.path("bob/alice/film.bin")
         #expect(try mounts.state("bob/alice/film.bin") == "remote")
 
-        let hydrated = try await chatfs("hydrate", mounts.path("bob/alice"))
+        let hydrated = try await chatfs("hydrate", "--verbose", mounts.path("bob/alice"))
         #expect(hydrated.succeeded, "\(hydrated.errors)")
+        #expect(hydrated.errors.contains("Receiving: 100%, 6.3 MB of 6.3 MB"), "\(hydrated.errors)")
         #expect(try mounts.state("bob/alice/film.bin") == "hydrated")
         #expect(try mounts.state("bob/alice/other.bin") == "hydrated")
         // A link stands for its file, not for the file with its own number.
