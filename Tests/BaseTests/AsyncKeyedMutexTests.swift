@@ -56,6 +56,23 @@ struct AsyncKeyedMutexTests {
         for key in ["0", "1", "2"] { #expect(mutex.waiters(of: key) == nil) }
     }
 
+    @Test("a turn taken earlier runs first")
+    func turns() async throws {
+        let (first, given, last) = (mutex.take("a"), mutex.take("a"), mutex.take("a"))
+        let second = Task {
+            await mutex.begin(last)
+            order.withLock { $0.append(2) }
+            mutex.end(last)
+        }
+        await mutex.begin(first)
+        mutex.end(given)
+        order.withLock { $0.append(1) }
+        mutex.end(first)
+        await second.value
+        #expect(order.withLock { $0 } == [1, 2])
+        #expect(mutex.waiters(of: "a") == nil)
+    }
+
     @Test("other keys do not wait")
     func keys() async throws {
         let first = try await holder(of: "a")

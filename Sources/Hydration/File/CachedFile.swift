@@ -39,7 +39,7 @@ final class CachedFile: Sendable {
         /// Chunks that no mount continues.
         var dropped: ChunkStore?
         /// For giving up the claim, before the next claim of the file.
-        var claimTurn: ClaimTurns.Turn?
+        var claimTurn: AsyncKeyedMutex<FileID>.Turn?
         var schedules = false
         var startsTicking = false
         /// True if receiving started or ended without an effect that reports it.
@@ -311,7 +311,7 @@ final class CachedFile: Sendable {
         if aftermath.schedules { context.transfers.schedule() }
     }
 
-    private func carryOut(_ effect: Machine.Effect, _ claimTurn: ClaimTurns.Turn?) {
+    private func carryOut(_ effect: Machine.Effect, _ claimTurn: AsyncKeyedMutex<FileID>.Turn?) {
         let context = context
         switch effect {
         case .prepare(let preparation):

@@ -11,7 +11,9 @@ final class HydrationContext: Sendable {
     let retention: RetentionRequests
     let verified: VerifiedFiles
     let registry: FileRegistry
-    let claims = ClaimTurns()
+    /// The order in which files are claimed and given up. The core refuses a second claim of a file, so a new one
+    /// waits until the earlier one was given up.
+    let claims = AsyncKeyedMutex<FileID>()
     let transfers: ChunkTransfers
     let tasks: TaskSet
     let ticker: Ticker
