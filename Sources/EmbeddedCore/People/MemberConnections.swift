@@ -26,8 +26,7 @@ final class MemberConnections: Sendable {
     private let retry: RetryPolicy
     private let server: @Sendable () throws -> ServerAddress?
     private let joined: @Sendable () throws -> Void
-    private let signals: AsyncStream<Void>
-    private let signal: AsyncStream<Void>.Continuation
+    private let signal = WorkSignal()
     private let state = Lock(State())
 
     /// - Parameters:
@@ -42,11 +41,10 @@ final class MemberConnections: Sendable {
         self.server = server
         self.joined = joined
         own = OwnIntroduction(store: store)
-        (signals, signal) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
     /// Reports possible work. Returns at once.
-    func notify() { signal.yield() }
+    func notify() { signal.notify() }
 
     func close() {
         signal.finish()
@@ -59,7 +57,7 @@ final class MemberConnections: Sendable {
     /// Works until `close` or cancellation.
     func make(over agent: any ConnectionAgent) async {
         await processAll(over: agent)
-        for await _ in signals { await processAll(over: agent) }
+        for await _ in signal.stream { await processAll(over: agent) }
     }
 
     private func processAll(over agent: any ConnectionAgent) async {

@@ -8,24 +8,22 @@ import ChatProtocol
 final class OutgoingMessages: Sendable {
     private let store: ProfileStore
     private let retry: RetryPolicy
-    private let signals: AsyncStream<Void>
-    private let signal: AsyncStream<Void>.Continuation
+    private let signal = WorkSignal()
 
     init(_ store: ProfileStore, retry: RetryPolicy) {
         self.store = store
         self.retry = retry
-        (signals, signal) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
     /// Reports new messages. Returns at once.
-    func notify() { signal.yield() }
+    func notify() { signal.notify() }
 
     func close() { signal.finish() }
 
     /// Works until `close` or cancellation.
     func send(over agent: any ConnectionAgent) async {
         await sendAll(over: agent)
-        for await _ in signals { await sendAll(over: agent) }
+        for await _ in signal.stream { await sendAll(over: agent) }
     }
 
     private func sendAll(over agent: any ConnectionAgent) async {

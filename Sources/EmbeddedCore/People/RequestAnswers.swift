@@ -10,10 +10,8 @@ final class RequestAnswers: Sendable {
     private let own: OwnIntroduction
     private let retry: RetryPolicy
     private let joined: @Sendable () throws -> Void
-    private let signals: AsyncStream<Void>
-    private let signal: AsyncStream<Void>.Continuation
-    private let invitationSignals: AsyncStream<Void>
-    private let invitationSignal: AsyncStream<Void>.Continuation
+    private let signal = WorkSignal()
+    private let invitationSignal = WorkSignal()
 
     /// - Parameters:
     ///   - retry: pauses between attempts to join invitations.
@@ -23,16 +21,14 @@ final class RequestAnswers: Sendable {
         self.retry = retry
         self.joined = joined
         own = OwnIntroduction(store: store)
-        (signals, signal) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
-        (invitationSignals, invitationSignal) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
         // For the first pass, even if closed at once.
         notify()
     }
 
     /// Reports new decisions. Returns at once.
     func notify() {
-        signal.yield()
-        invitationSignal.yield()
+        signal.notify()
+        invitationSignal.notify()
     }
 
     func close() {
@@ -43,7 +39,7 @@ final class RequestAnswers: Sendable {
     /// Works until `close` or cancellation. Only invitations wait for their servers, which other people chose.
     func give(to agent: any ConnectionAgent) async {
         async let invitations: Void = joinInvitations(over: agent)
-        for await _ in signals { await giveAll(to: agent) }
+        for await _ in signal.stream { await giveAll(to: agent) }
         await invitations
     }
 
@@ -51,7 +47,7 @@ final class RequestAnswers: Sendable {
     /// may be frequent.
     private func joinInvitations(over agent: any ConnectionAgent) async {
         var (tries, pause) = (0, ContinuousClock.now)
-        for await _ in invitationSignals where .now >= pause {
+        for await _ in invitationSignal.stream where .now >= pause {
             tries = await joinAll(over: agent) ? 0 : tries + 1
             if tries > 0 { pause = .now + (retry.delay(beforeTry: tries + 1) ?? retry.maxDelay) }
         }

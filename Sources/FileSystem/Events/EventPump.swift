@@ -40,9 +40,8 @@ public final class EventPump: Sendable {
 
     private let queue = Lock(EventQueue<Lane, TreeEvent>(retrying: retryPolicy))
     private let tasks = Lock(Tasks())
-    /// One element wakes the worker.
-    private let wakes: AsyncStream<Void>
-    private let wake: AsyncStream<Void>.Continuation
+    /// Wakes the worker.
+    private let wakes = WorkSignal()
 
     private static let retryPolicy = RetryPolicy(
         first: .milliseconds(100), maxDelay: .seconds(30), tries: .max)
@@ -57,7 +56,6 @@ public final class EventPump: Sendable {
         self.draftEvents = draftEvents
         self.contentNotices = contentNotices
         self.loader = loader
-        (wakes, wake) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     }
 
     // MARK: - Lifecycle
@@ -85,7 +83,7 @@ public final class EventPump: Sendable {
         let tasks = tasks.withLock { $0 }
         await tasks.outbox?.value
         for task in tasks.others { task.cancel() }
-        wake.finish()
+        wakes.finish()
         await tasks.worker?.value
         await loader.finish()
     }
@@ -100,13 +98,13 @@ public final class EventPump: Sendable {
         queue.withLock { queue in
             for (lane, event) in parts { queue.add(event, in: lane) }
         }
-        wake.yield()
+        wakes.notify()
     }
 
     // MARK: - Worker
 
     private func run() async {
-        for await _ in wakes {
+        for await _ in wakes.stream {
             while let event = queue.withLock({ $0.next(at: .now) }) { await take(event, isLast: false) }
             if let time = queue.withLock({ $0.nextTry }) { wake(at: time) }
         }
@@ -119,7 +117,7 @@ public final class EventPump: Sendable {
         let alarm = Task {
             // Cancelled when another alarm replaces this one.
             guard (try? await Task.sleep(until: time, clock: .continuous)) != nil else { return }
-            wake.yield()
+            wakes.notify()
         }
         let earlier = tasks.withLock { tasks in
             defer { tasks.alarm = alarm }

@@ -10,7 +10,7 @@ final class WebSocketLane: Sendable {
         var client: WebSocketClient?
         /// Counts connections, because the end of an earlier one does not concern the current one.
         var generation: UInt64 = 0
-        var breakage: AsyncStream<Void>.Continuation?
+        var breakage: WorkSignal?
         var keeper: Task<Void, Never>?
         var isClosed = false
     }
@@ -88,10 +88,9 @@ final class WebSocketLane: Sendable {
 
     /// Reconnects after every break from now on.
     func stayConnected() {
-        let (breakages, breakage) = AsyncStream.makeStream(
-            of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        let breakage = WorkSignal()
         let keeper = Task { [self] in
-            for await _ in breakages {
+            for await _ in breakage.stream {
                 guard !Task.isCancelled else { return }
                 // The break may be of an earlier connection.
                 guard state.withLock({ $0.client?.isOpen != true }) else { continue }
@@ -105,7 +104,7 @@ final class WebSocketLane: Sendable {
             if state.isClosed { keeper.cancel() }
             return state.client?.isOpen != true
         }
-        if isBroken { breakage.yield() }
+        if isBroken { breakage.notify() }
     }
 
     private func reconnect() async {
@@ -173,14 +172,14 @@ final class WebSocketLane: Sendable {
     }
 
     fileprivate func ended(_ generation: UInt64) {
-        let breakage = state.withLock { state -> AsyncStream<Void>.Continuation? in
+        let breakage = state.withLock { state -> WorkSignal? in
             guard state.generation == generation, !state.isClosed else { return nil }
             state.client = nil
             return state.breakage
         }
         guard let breakage else { return failIfCurrent(generation) }
         pending.fail(Self.disconnected)
-        breakage.yield()
+        breakage.notify()
     }
 
     /// The connection ended before it was kept, so its requests end too.

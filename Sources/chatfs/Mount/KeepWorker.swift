@@ -27,7 +27,7 @@ final class KeepWorker: Sendable {
     private let clock: any WallClock
     private let notices: ExpiryNotices
     private let plan: Lock<KeepPlan>
-    private let scans = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
+    private let scans = WorkSignal()
     private let effects = AsyncStream<KeepPlan.Effect>.makeStream()
     private let timer: WallTimer
     private let system: SystemWatch
@@ -61,8 +61,7 @@ final class KeepWorker: Sendable {
         let rules = try store.rules()
         arrivals.change(to: rules.arrivals)
         plan = Lock(KeepPlan(rules))
-        let wake = scans.continuation
-        timer = try WallTimer { wake.yield() }
+        timer = try WallTimer { [scans] in scans.notify() }
     }
 
     /// Starts. Called once, after the tree is shown.
@@ -89,7 +88,7 @@ final class KeepWorker: Sendable {
             defer { tasks = [] }
             return tasks
         }
-        scans.continuation.finish()
+        scans.finish()
         effects.continuation.finish()
         timer.stop()
         for task in tasks { task.cancel() }
@@ -137,7 +136,7 @@ final class KeepWorker: Sendable {
 
     private var status: MountStatus.Keeping { MountStatus.Keeping(plan.withLock(\.counts)) }
 
-    private func wake() { scans.continuation.yield() }
+    private func wake() { scans.notify() }
 
     private func take(_ event: ChatEvent) {
         switch event {

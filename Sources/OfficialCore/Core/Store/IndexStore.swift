@@ -1,3 +1,4 @@
+import Base
 import ChatCore
 import Cryptography
 import Store

@@ -1,15 +1,15 @@
 /// Wakes one waiting task. Several calls before it runs count as one.
-struct WorkSignal: Sendable {
+public struct WorkSignal: Sendable {
     /// For one listener.
-    let stream: AsyncStream<Void>
+    public let stream: AsyncStream<Void>
     private let continuation: AsyncStream<Void>.Continuation
 
-    init() {
+    public init() {
         (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     }
 
-    func notify() { continuation.yield() }
+    public func notify() { continuation.yield() }
 
     /// Ends the listener's stream.
-    func finish() { continuation.finish() }
+    public func finish() { continuation.finish() }
 }
