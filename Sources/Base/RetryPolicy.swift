@@ -20,4 +20,21 @@ public struct RetryPolicy: Sendable {
         let delay = min(first * (1 << doublings), maxDelay)
         return delay * (1 - jitter)
     }
+
+    /// Waits for the delay before attempt number `next`. Returns false after the last attempt, and at once if the task
+    /// is cancelled.
+    public func wait(beforeTry next: Int) async -> Bool {
+        guard let time = delay(beforeTry: next) else { return false }
+        return (try? await Task.sleep(for: time)) != nil
+    }
+
+    /// Makes attempts, with delays between them, while `attempt` returns true. Ends after the last attempt, and when
+    /// the task is cancelled.
+    public func repeatWhile(_ attempt: () async -> Bool) async {
+        var number = 1
+        while !Task.isCancelled, await attempt() {
+            number += 1
+            guard await wait(beforeTry: number) else { return }
+        }
+    }
 }

@@ -82,16 +82,13 @@ final class LinkUploads: Sendable {
     }
 
     private func run(_ id: Int64) async {
-        var tries = 1
-        while !Task.isCancelled {
+        await retry.repeatWhile {
             do throws(ChatError) {
-                if try await step(id) { return }
+                return try await !step(id)
             } catch {
                 await note(error, of: id)
+                return true
             }
-            tries += 1
-            guard let delay = retry.delay(beforeTry: tries) else { return }
-            try? await Task.sleep(for: delay)
         }
     }
 

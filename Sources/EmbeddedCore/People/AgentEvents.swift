@@ -40,8 +40,7 @@ final class AgentEvents: Sendable {
                 }
                 number += 1
                 log.warning("event not stored, retrying: number=\(event.number) error=\(error.sentence)")
-                guard let delay = retry.delay(beforeTry: number) else { return nil }
-                try? await Task.sleep(for: delay)
+                guard await retry.wait(beforeTry: number) else { return nil }
             }
         }
         return nil

@@ -38,8 +38,7 @@ final class OutgoingMessages: Sendable {
             } catch {
                 failures += 1
                 log.warning("message not passed to agent, retrying: error=\(error.sentence)")
-                guard let delay = retry.delay(beforeTry: failures + 1) else { return }
-                try? await Task.sleep(for: delay)
+                guard await retry.wait(beforeTry: failures + 1) else { return }
             }
         }
     }

@@ -70,12 +70,7 @@ final class People: ContactKeeping {
     /// a mount regains its contacts.
     func resume() {
         Task { [weak self, retry] in
-            var number = 1
-            while await self?.resumeNeedsRetry() == true {
-                number += 1
-                guard let delay = retry.delay(beforeTry: number) else { return }
-                try? await Task.sleep(for: delay)
-            }
+            await retry.repeatWhile { await self?.resumeNeedsRetry() == true }
         }
     }
 

@@ -108,17 +108,15 @@ final class WebSocketLane: Sendable {
     }
 
     private func reconnect() async {
-        var attempt = 1
-        while !Task.isCancelled {
+        // The program may take long to return; another program in its place counts the same.
+        await settings.retry.repeatWhile {
             do throws(OfficialCoreError) {
                 _ = try await begin()
-                return events.tell(.connected)
             } catch {
-                attempt += 1
-                // The program may take long to return; another program in its place counts the same.
-                guard let delay = settings.retry.delay(beforeTry: attempt) else { return }
-                try? await Task.sleep(for: delay)
+                return true
             }
+            events.tell(.connected)
+            return false
         }
     }
 

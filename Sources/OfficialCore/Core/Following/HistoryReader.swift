@@ -46,9 +46,7 @@ final class HistoryReader: Sendable {
                     log.warning("history not read, retrying: error=\(error.sentence)")
                     failures += 1
                 }
-                if failures > 0, let delay = Self.retry.delay(beforeTry: failures + 1) {
-                    try? await Task.sleep(for: delay)
-                }
+                if failures > 0 { _ = await Self.retry.wait(beforeTry: failures + 1) }
             }
         }
     }
