@@ -10,11 +10,10 @@ import XFTP
 final class LinkUploads: Sendable {
     private struct State {
         /// The rows with a running task.
-        var underWay: [Int64: Task<Void, Never>] = [:]
+        var underWay: Set<Int64> = []
         /// Those whose rows may have changed since.
         var changed: Set<Int64> = []
-        var following: Task<Void, Never>?
-        var isClosed = false
+        var isFollowing = false
     }
 
     private let core: any ChatCore
@@ -22,6 +21,7 @@ final class LinkUploads: Sendable {
     private let outcomes: LinkOutcomes
     private let transfers = LinkTransfers()
     private let state = Lock(State())
+    private let tasks = TaskSet()
     private let retry: RetryPolicy
 
     /// The default lifetime of chunks on official relays.
@@ -46,37 +46,27 @@ final class LinkUploads: Sendable {
     }
 
     /// Stops all work; the rows stay.
-    func close() async {
-        let (tasks, following) = state.withLock { state in
-            state.isClosed = true
-            return (Array(state.underWay.values), state.following)
-        }
-        for task in tasks { task.cancel() }
-        following?.cancel()
-        for task in tasks { await task.value }
-        await following?.value
-    }
+    func close() async { await tasks.close() }
 
     /// Performs the work of a row until none is left. Returns at once.
     func start(_ id: Int64) {
         follow()
-        state.withLock { state in
-            guard !state.isClosed else { return }
-            guard state.underWay[id] == nil else {
-                state.changed.insert(id)
-                return
-            }
-            state.underWay[id] = Task { [weak self] in
-                repeat { await self?.run(id) } while self?.end(id) == false
-            }
+        let isFirst = state.withLock { state in
+            if state.underWay.insert(id).inserted { return true }
+            state.changed.insert(id)
+            return false
+        }
+        guard isFirst else { return }
+        tasks.spawn { [weak self] in
+            repeat { await self?.run(id) } while self?.end(id) == false
         }
     }
 
     /// Returns false if work remains.
     private func end(_ id: Int64) -> Bool {
         state.withLock { state in
-            if state.changed.remove(id) != nil, !state.isClosed { return false }
-            state.underWay[id] = nil
+            if state.changed.remove(id) != nil { return false }
+            state.underWay.remove(id)
             return true
         }
     }
@@ -191,16 +181,18 @@ final class LinkUploads: Sendable {
     // MARK: - Events of the core
 
     private func follow() {
-        guard state.withLock({ $0.following == nil && !$0.isClosed }) else { return }
+        guard !state.withLock({ $0.isFollowing }) else { return }
         // Subscribed before the first transfer, so that no event is missed. One of two concurrent subscriptions ends.
         let events = core.events()
-        state.withLock { state in
-            guard state.following == nil, !state.isClosed else { return }
-            state.following = Task { [weak self] in
-                for await event in events {
-                    guard let self else { return }
-                    if let id = self.transfers.row(of: event) { await self.take(event, of: id) }
-                }
+        let isFirst = state.withLock { state in
+            defer { state.isFollowing = true }
+            return !state.isFollowing
+        }
+        guard isFirst else { return }
+        tasks.spawn { [weak self] in
+            for await event in events {
+                guard let self else { return }
+                if let id = self.transfers.row(of: event) { await self.take(event, of: id) }
             }
         }
     }
@@ -226,11 +218,10 @@ final class LinkUploads: Sendable {
 
     /// Retried until it is stored, for example after a full disk.
     private func retryCompletion(_ id: Int64, _ link: String) {
-        Task { [weak self, retry] in
-            var tries = 1
-            while let self, !self.state.withLock(\.isClosed), let delay = retry.delay(beforeTry: tries + 1) {
+        tasks.spawn { [weak self, retry] in
+            var tries = 2
+            while await retry.wait(beforeTry: tries), let self {
                 tries += 1
-                try? await Task.sleep(for: delay)
                 do throws(ChatError) {
                     return try await outcomes.complete(id, link)
                 } catch {

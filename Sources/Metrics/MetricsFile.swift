@@ -5,16 +5,12 @@ import Posix
 /// Writes metrics to a file in the OpenMetrics text form: at intervals, and once more at the end. Readers see a
 /// complete file of mode 0600. The file stays. Thread-safe.
 public final class MetricsFile: Sendable {
-    private struct State {
-        var writing: Task<Void, Never>?
-        /// The last attempt failed and is in the log.
-        var hasFailed = false
-    }
-
     private let path: String
     private let interval: Duration
     private let collect: @Sendable () async -> [MetricFamily]
-    private let state = Lock(State())
+    private let tasks = TaskSet()
+    /// The last attempt failed and is in the log.
+    private let hasFailed = Lock(false)
 
     /// - Parameters:
     ///   - path: Absolute. Its folder exists.
@@ -40,29 +36,26 @@ public final class MetricsFile: Sendable {
 
     /// Writes at every interval until `stop`. Logs the first of several failures. Called once.
     public func begin() {
-        let writing = Task {
+        tasks.spawn { [self] in
             // Cancelled by `stop`.
             while (try? await Task.sleep(for: interval)) != nil { await writeOrLog() }
         }
-        state.withLock { $0.writing = writing }
     }
 
     /// Writes the last values, and nothing afterwards.
     public func stop() async {
-        let writing = state.withLock { $0.writing }
-        writing?.cancel()
-        await writing?.value
+        await tasks.close()
         await writeOrLog()
     }
 
     private func writeOrLog() async {
         do throws(SystemError) {
             try await write()
-            state.withLock { $0.hasFailed = false }
+            hasFailed.withLock { $0 = false }
         } catch {
-            let isFirst = state.withLock { state -> Bool in
-                defer { state.hasFailed = true }
-                return !state.hasFailed
+            let isFirst = hasFailed.withLock { hasFailed -> Bool in
+                defer { hasFailed = true }
+                return !hasFailed
             }
             if isFirst { Log("metrics").warning("metrics not written, retrying: error=\(error.sentence)") }
         }

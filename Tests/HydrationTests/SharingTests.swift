@@ -80,21 +80,6 @@ import Testing
         #expect(stage.hydrator.context.registry.all.isEmpty)
     }
 
-    @Test func tasksAreCancelledAwaitedAndNotRestarted() async {
-        let tasks = TaskSet()
-        let ended = Lock(0)
-        for _ in 0..<20 {
-            tasks.spawn {
-                try? await Task.sleep(for: .seconds(600))
-                ended.withLock { $0 += 1 }
-            }
-        }
-        await tasks.close()
-        #expect(ended.withLock { $0 } == 20)
-        #expect(tasks.spawn { ended.withLock { $0 += 1 } } == nil)
-        #expect(ended.withLock { $0 } == 20)
-    }
-
     @Test func retentionsAreSeparateAndUnsavedPinsFail() async throws {
         let requests = RetentionRequests(nil, finishesWhatWasRead: true)
         try await requests.setPinned(FileID(1), true)

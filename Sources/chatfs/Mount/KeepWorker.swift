@@ -31,7 +31,7 @@ final class KeepWorker: Sendable {
     private let effects = AsyncStream<KeepPlan.Effect>.makeStream()
     private let timer: WallTimer
     private let system: SystemWatch
-    private let tasks = Lock<[Task<Void, Never>]>([])
+    private let tasks = TaskSet()
     private let log = Log("keep")
 
     /// Delay of the next scan after a failed one.
@@ -70,29 +70,20 @@ final class KeepWorker: Sendable {
             status.keeping = self?.status ?? MountStatus.Keeping(.init())
         }
         let (events, changes, notices) = (core.events(), hydrator.changes(), system.notices())
-        tasks.withLock { tasks in
-            tasks = [
-                Task { for await event in events { take(event) } },
-                Task { for await change in changes { take(change) } },
-                Task { for await case .metered in notices { wake() } },
-                Task { for await effect in effects.stream { await perform(effect) } },
-                Task { await scanWhenWoken() },
-            ]
-        }
+        tasks.spawn { [self] in for await event in events { take(event) } }
+        tasks.spawn { [self] in for await change in changes { take(change) } }
+        tasks.spawn { [self] in for await case .metered in notices { wake() } }
+        tasks.spawn { [self] in for await effect in effects.stream { await perform(effect) } }
+        tasks.spawn { [self] in await scanWhenWoken() }
         wake()
     }
 
     /// Stops downloads that only rules want; the next mount resumes them.
     func stop() async {
-        let tasks = tasks.withLock { tasks in
-            defer { tasks = [] }
-            return tasks
-        }
         scans.finish()
         effects.continuation.finish()
         timer.stop()
-        for task in tasks { task.cancel() }
-        for task in tasks { await task.value }
+        await tasks.close()
         await ThreadPool.shared.run { [store] in store.close() }
     }
 

@@ -1,7 +1,5 @@
-import Base
-
 /// Tasks that `close` cancels and awaits. Thread-safe.
-final class TaskSet: Sendable {
+public final class TaskSet: Sendable {
     private struct State {
         var tasks: [UInt64: Task<Void, Never>] = [:]
         var lastNumber: UInt64 = 0
@@ -10,9 +8,11 @@ final class TaskSet: Sendable {
 
     private let state = Lock(State())
 
+    public init() {}
+
     /// Returns nil after `close`.
     @discardableResult
-    func spawn(_ work: @escaping @Sendable () async -> Void) -> Task<Void, Never>? {
+    public func spawn(_ work: @escaping @Sendable () async -> Void) -> Task<Void, Never>? {
         state.withLock { state in
             guard !state.isClosed else { return nil }
             state.lastNumber += 1
@@ -27,7 +27,7 @@ final class TaskSet: Sendable {
     }
 
     /// Cancels all tasks, waits for them, and starts no more.
-    func close() async {
+    public func close() async {
         let tasks = state.withLock { state in
             state.isClosed = true
             return Array(state.tasks.values)
