@@ -23,11 +23,11 @@ public final class EventPump: Sendable {
         case core
     }
 
-    private struct Tasks {
+    private struct State {
+        var queue = EventQueue<Lane, TreeEvent>(retrying: EventPump.retryPolicy)
         var outbox: Task<Void, Never>?
         var others: [Task<Void, Never>] = []
         var worker: Task<Void, Never>?
-        var alarm: Task<Void, Never>?
     }
 
     private let core: any ChatCore
@@ -38,8 +38,7 @@ public final class EventPump: Sendable {
     private let loader: FolderLoader
     private let log = Log("filesystem")
 
-    private let queue = Lock(EventQueue<Lane, TreeEvent>(retrying: retryPolicy))
-    private let tasks = Lock(Tasks())
+    private let state = Lock(State())
     /// Wakes the worker.
     private let wakes = WorkSignal()
 
@@ -63,9 +62,9 @@ public final class EventPump: Sendable {
     /// Collects events from now on. Called before the first tree is read, so that no event is lost.
     func open() {
         let (events, changes, notices) = (core.events(), outbox.draftChanges(), contentNotices.changes())
-        tasks.withLock { tasks in
-            tasks.outbox = Task { for await change in changes { self.add(.draft(change)) } }
-            tasks.others = [
+        state.withLock { state in
+            state.outbox = Task { for await change in changes { self.add(.draft(change)) } }
+            state.others = [
                 Task { for await event in events { self.add(.core(event)) } },
                 Task { for await change in notices { await self.contentNotices.tell(change) } },
             ]
@@ -74,17 +73,17 @@ public final class EventPump: Sendable {
 
     /// Starts to apply collected and new events.
     func start() {
-        tasks.withLock { $0.worker = Task { await self.run() } }
+        state.withLock { $0.worker = Task { await self.run() } }
     }
 
     /// Applies the collected events once and stops. The next mount finds events that could not be applied. The outbox
     /// must be shut down first, so that its last items get their names in the index.
     public func finish() async {
-        let tasks = tasks.withLock { $0 }
-        await tasks.outbox?.value
-        for task in tasks.others { task.cancel() }
+        let (outbox, others, worker) = state.withLock { ($0.outbox, $0.others, $0.worker) }
+        await outbox?.value
+        for task in others { task.cancel() }
         wakes.finish()
-        await tasks.worker?.value
+        await worker?.value
         await loader.finish()
     }
 
@@ -95,8 +94,8 @@ public final class EventPump: Sendable {
             case .draft(let change): [(.chat(change.draft.chat), event)]
             case .sent(let item): [(.chat(item.chat), event)]
             }
-        queue.withLock { queue in
-            for (lane, event) in parts { queue.add(event, in: lane) }
+        state.withLock { state in
+            for (lane, event) in parts { state.queue.add(event, in: lane) }
         }
         wakes.notify()
     }
@@ -104,26 +103,24 @@ public final class EventPump: Sendable {
     // MARK: - Worker
 
     private func run() async {
+        var alarm: Task<Void, Never>?
         for await _ in wakes.stream {
-            while let event = queue.withLock({ $0.next(at: .now) }) { await take(event, isLast: false) }
-            if let time = queue.withLock({ $0.nextTry }) { wake(at: time) }
+            while let event = state.withLock({ $0.queue.next(at: .now) }) { await take(event, isLast: false) }
+            guard let time = state.withLock({ $0.queue.nextTry }) else { continue }
+            alarm?.cancel()
+            alarm = wake(at: time)
         }
-        tasks.withLock { $0.alarm }?.cancel()
-        queue.withLock { $0.endDelays(at: .now) }
-        while let event = queue.withLock({ $0.next(at: .now) }) { await take(event, isLast: true) }
+        alarm?.cancel()
+        state.withLock { $0.queue.endDelays(at: .now) }
+        while let event = state.withLock({ $0.queue.next(at: .now) }) { await take(event, isLast: true) }
     }
 
-    private func wake(at time: ContinuousClock.Instant) {
-        let alarm = Task {
+    private func wake(at time: ContinuousClock.Instant) -> Task<Void, Never> {
+        Task {
             // Cancelled when another alarm replaces this one.
             guard (try? await Task.sleep(until: time, clock: .continuous)) != nil else { return }
             wakes.notify()
         }
-        let earlier = tasks.withLock { tasks in
-            defer { tasks.alarm = alarm }
-            return tasks.alarm
-        }
-        earlier?.cancel()
     }
 
     /// - Parameter isLast: If true, a failed event is not retried.
@@ -134,13 +131,13 @@ public final class EventPump: Sendable {
             case .draft(let change): try await draftEvents.take(change)
             case .sent(let item): try await coreEvents.wasSent(item)
             }
-            queue.withLock { $0.succeeded() }
+            state.withLock { $0.queue.succeeded() }
         } catch  where isLast || error.neverPasses {
-            queue.withLock { $0.succeeded() }
+            state.withLock { $0.queue.succeeded() }
             // The next mount applies it; until then the entry keeps its old state.
             log.error("event not applied: error=\(Base.sentence(of: error))")
         } catch {
-            let failures = queue.withLock { $0.failed(at: .now) }
+            let failures = state.withLock { $0.queue.failed(at: .now) }
             guard failures == 1 else { return }
             log.warning("event not applied yet, retrying: error=\(Base.sentence(of: error))")
         }
