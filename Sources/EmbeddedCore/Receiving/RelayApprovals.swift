@@ -50,23 +50,24 @@ final class RelayApprovals: Sendable {
 /// Cached addresses of servers chosen by the user, for messages and files. These may be inside this machine's
 /// own network.
 final class ServerTrust: Sendable {
-    private let places = Lock<Set<ServerPlace>>([])
-    private let source = Lock(Source())
-
-    private struct Source {
+    private struct State {
+        var places: Set<ServerPlace> = []
         var look: @Sendable () -> Void = {}
     }
 
+    private let state = Lock(State())
+
     /// - Parameter servers: messaging servers.
     func follow(_ rules: RelayRules, servers: [ServerPlace]) {
-        places.withLock { $0 = rules.configured.union(rules.approved).union(servers) }
+        let places = rules.configured.union(rules.approved).union(servers)
+        state.withLock { $0.places = places }
     }
 
-    @Sendable func holds(_ place: ServerPlace) -> Bool { places.withLock { $0.contains(place) } }
+    @Sendable func holds(_ place: ServerPlace) -> Bool { state.withLock { $0.places.contains(place) } }
 
     /// - Parameter look: reloads the addresses through `follow`.
-    func begin(_ look: @escaping @Sendable () -> Void) { source.withLock { $0.look = look } }
+    func begin(_ look: @escaping @Sendable () -> Void) { state.withLock { $0.look = look } }
 
     /// Reloads the addresses. Blocks.
-    @Sendable func look() { source.withLock { $0.look }() }
+    @Sendable func look() { state.withLock { $0.look }() }
 }

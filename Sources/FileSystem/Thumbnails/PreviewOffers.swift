@@ -5,16 +5,20 @@ import Thumbnails
 /// Offers a chat's previews to the desktop when its folder is first listed, later previews when they arrive, and
 /// withdraws those of vanished entries. Thread-safe; only `offer` waits.
 final class PreviewOffers: Sendable {
+    private struct State {
+        /// Folders whose previews are offered.
+        var folders: Set<NodeID> = []
+        /// Entries whose previews cannot be decoded.
+        var withdrawn: Set<NodeID> = []
+        var availability: Task<Bool, Never>?
+    }
+
     private let names: Namespace
     /// nil if there is no thumbnail cache.
     private let desktop: DesktopThumbnails?
     /// nil if no previews are offered.
     private let maker: (any ThumbnailMaking)?
-    /// Folders whose previews are offered.
-    private let folders = Lock<Set<NodeID>>([])
-    /// Entries whose previews cannot be decoded.
-    private let withdrawn = Lock<Set<NodeID>>([])
-    private let availability = Lock<Task<Bool, Never>?>(nil)
+    private let state = Lock(State())
 
     /// Maximum wait of the first listing for the links, because a file manager looks for them right after it.
     private static let timeout: Duration = .seconds(1)
@@ -37,8 +41,8 @@ final class PreviewOffers: Sendable {
     }
 
     private func offer(new nodes: [Node]) {
-        let offered = folders.withLock { folders in
-            folders.isEmpty ? [] : nodes.filter { $0.hasPreview && folders.contains($0.folder) }
+        let offered = state.withLock { state in
+            state.folders.isEmpty ? [] : nodes.filter { $0.hasPreview && state.folders.contains($0.folder) }
         }
         if !offered.isEmpty { offer(offered) }
     }
@@ -57,12 +61,12 @@ final class PreviewOffers: Sendable {
     /// Returns true if the folder was not listed before.
     func isNew(_ folder: NodeID) -> Bool {
         guard desktop != nil, maker != nil, case .chat = names.node(folder)?.content else { return false }
-        return !folders.withLock { $0.contains(folder) }
+        return !state.withLock { $0.folders.contains(folder) }
     }
 
     /// Offers a folder's previews and waits for the links up to the timeout.
     func offer(_ folder: NodeID) async {
-        guard await isAvailable(), folders.withLock({ $0.insert(folder).inserted }) else { return }
+        guard await isAvailable(), state.withLock({ $0.folders.insert(folder).inserted }) else { return }
         let nodes = names.children(of: folder, after: nil, count: .max).filter(\.hasPreview)
         guard !nodes.isEmpty else { return }
         let linking = Task {
@@ -75,7 +79,7 @@ final class PreviewOffers: Sendable {
 
     /// Withdraws the preview of an entry for good, because it cannot be decoded.
     func withdraw(_ id: NodeID) {
-        withdrawn.withLock { _ = $0.insert(id) }
+        state.withLock { _ = $0.withdrawn.insert(id) }
         guard let node = names.node(id), let folder = names.node(node.folder) else { return }
         desktop?.withdraw([Self.path(of: node, in: folder)])
     }
@@ -88,7 +92,7 @@ final class PreviewOffers: Sendable {
     /// Returns the entry at the time of linking; nil if it is gone.
     private func entry(_ number: UInt64) -> ThumbnailFolder.Entry? {
         guard let node = names.node(NodeID(number)), node.hasPreview, let folder = names.node(node.folder),
-            !withdrawn.withLock({ $0.contains(node.id) })
+            !state.withLock({ $0.withdrawn.contains(node.id) })
         else { return nil }
         return .init(path: Self.path(of: node, in: folder), number: number)
     }
@@ -100,9 +104,9 @@ final class PreviewOffers: Sendable {
     /// Checked on first use.
     private func isAvailable() async -> Bool {
         guard let maker else { return false }
-        let task = availability.withLock { task in
-            let known = task ?? Task { await maker.isAvailable() }
-            task = known
+        let task = state.withLock { state in
+            let known = state.availability ?? Task { await maker.isAvailable() }
+            state.availability = known
             return known
         }
         return await task.value

@@ -4,16 +4,20 @@ import Posix
 
 /// Uploads single chunks: digest, record, bytes. Skips chunks that an earlier attempt uploaded.
 final class ChunkUploader: Sendable {
+    private struct State {
+        var sent: Int64 = 0
+        var isFar = false
+        var failure: XFTPError?
+    }
+
     private let client: XFTPClient
     private let relays: [RelayAddress]
     private let records: UploadRecords
     private let total: UInt64
-    private let sent = Lock<Int64>(0)
     private let progress: @Sendable (UInt64, UInt64) -> Void
-    private let wentFar = Lock(false)
+    private let state = Lock(State())
     /// The maximum number of round trips per chunk, slow start included, on a line with high bandwidth.
     private static let wide = 12
-    private let firstFailure = Lock<XFTPError?>(nil)
 
     init(
         client: XFTPClient, relays: [RelayAddress], records: UploadRecords, sizes: [UInt32],
@@ -27,11 +31,11 @@ final class ChunkUploader: Sendable {
     }
 
     /// The failure that ended the upload. Later ones are its consequences.
-    var failure: XFTPError? { firstFailure.withLock { $0 } }
+    var failure: XFTPError? { state.withLock { $0.failure } }
 
     /// Whether a chunk went to a far relay in few round trips. Each such chunk waits a round trip for its record and
     /// another for its confirmation, so more chunks in parallel use the bandwidth better.
-    var isFar: Bool { wentFar.withLock { $0 } }
+    var isFar: Bool { state.withLock { $0.isFar } }
 
     func throwFailure() throws(XFTPError) {
         if let failure { throw failure }
@@ -42,7 +46,7 @@ final class ChunkUploader: Sendable {
             try await uploadToSome(chunk)
         } catch {
             // Ignore cancellations that another failure caused.
-            firstFailure.withLock { if $0 == nil, error.code != .cancelled { $0 = error } }
+            state.withLock { if $0.failure == nil, error.code != .cancelled { $0.failure = error } }
             throw error
         }
     }
@@ -110,7 +114,7 @@ final class ChunkUploader: Sendable {
             chunk, to: replica.id, signedBy: try XFTPClient.key(of: replica), on: replica.relay
         ) { self.count(part.left($0)) }
         if let roundTrip = client.farRoundTrip(replica.relay), .now - start <= roundTrip * Self.wide {
-            wentFar.withLock { $0 = true }
+            state.withLock { $0.isFar = true }
         }
         count(part.confirmed(chunk.count))
         var done = record
@@ -119,9 +123,9 @@ final class ChunkUploader: Sendable {
     }
 
     private func count(_ bytes: Int) {
-        let sum = sent.withLock { sent in
-            sent += Int64(bytes)
-            return sent
+        let sum = state.withLock { state in
+            state.sent += Int64(bytes)
+            return state.sent
         }
         progress(UInt64(max(0, sum)), total)
     }

@@ -68,8 +68,7 @@ private final class OrderedDownload: Sendable {
     /// The number of chunks in progress, equal to the number of buffers. More would deadlock: the next chunk in order
     /// could wait for a buffer that a later one holds.
     private let window: Int
-    private let received = Lock<Int64>(0)
-    private let header = Lock<FileHeader?>(nil)
+    private let state = Lock((received: Int64(0), header: FileHeader?.none))
 
     init(
         reader: ChunkwiseReader, destination: any DownloadDestination, contentSize: UInt64?,
@@ -95,7 +94,7 @@ private final class OrderedDownload: Sendable {
         check = try await inOrder(from: next, present: present, check: check)
         let final = check
         try await ThreadPool.shared.run { () throws(XFTPError) in try final.finish() }
-        guard let header = header.withLock({ $0 }) else { throw .cancelled }
+        guard let header = state.withLock({ $0.header }) else { throw .cancelled }
         try await storing { try self.destination.finish(size: header.contentSize) }
         return header
     }
@@ -149,7 +148,7 @@ private final class OrderedDownload: Sendable {
 
     /// Encrypts present content again. Works only for chunks that contain nothing but content.
     private func recover(_ chunk: Int, present: UInt64, into buffer: ChunkBuffer) throws -> Bool {
-        guard let header = header.withLock({ $0 }) else { return false }
+        guard let header = state.withLock({ $0.header }) else { return false }
         let range = reader.streamRange(ofChunk: chunk)
         let end = header.contentOffset + min(present, header.contentSize)
         guard range.lowerBound >= header.contentOffset, range.upperBound <= end,
@@ -186,11 +185,11 @@ private final class OrderedDownload: Sendable {
     }
 
     private func header(_ buffer: ChunkBuffer, chunk: Int) throws -> FileHeader {
-        if let known = header.withLock({ $0 }) { return known }
+        if let known = state.withLock({ $0.header }) { return known }
         let header = try reader.header(inFirstChunk: buffer)
         guard contentSize ?? header.contentSize == header.contentSize else { throw FileDownload.otherSize }
         try destination.begin(header)
-        self.header.withLock { $0 = header }
+        state.withLock { $0.header = header }
         return header
     }
 
@@ -209,9 +208,9 @@ private final class OrderedDownload: Sendable {
     }
 
     @Sendable private func count(_ bytes: Int) {
-        let sum = received.withLock { received in
-            received += Int64(bytes)
-            return received
+        let sum = state.withLock { state in
+            state.received += Int64(bytes)
+            return state.received
         }
         progress(UInt64(max(0, sum)), reader.streamSize)
     }

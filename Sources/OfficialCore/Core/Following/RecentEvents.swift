@@ -4,22 +4,21 @@ import ChatCore
 /// Times of the latest events and answers of items and chats, so that an older page or list does not
 /// overwrite them.
 final class RecentEvents: Sendable {
-    private let items = Lock(Moments<ItemID>())
-    private let chats = Lock(Moments<ChatReference>())
+    private let moments = Lock((items: Moments<ItemID>(), chats: Moments<ChatReference>()))
 
-    func note(_ items: [ItemID]) { self.items.withLock { $0.note(items) } }
+    func note(_ items: [ItemID]) { moments.withLock { $0.items.note(items) } }
 
-    func note(_ chat: ChatReference) { chats.withLock { $0.note([chat]) } }
+    func note(_ chat: ChatReference) { moments.withLock { $0.chats.note([chat]) } }
 
     /// Returns true if the item had an event since a page was requested; the page may be older.
     func contains(_ item: ItemID, since start: ContinuousClock.Instant) -> Bool {
-        items.withLock { $0.contains(item, since: start) }
+        moments.withLock { $0.items.contains(item, since: start) }
     }
 
     /// Returns true if the chat had an event, or was changed by a command, since the list of chats was
     /// requested.
     func contains(_ chat: ChatReference, since start: ContinuousClock.Instant) -> Bool {
-        chats.withLock { $0.contains(chat, since: start) }
+        moments.withLock { $0.chats.contains(chat, since: start) }
     }
 }
 
