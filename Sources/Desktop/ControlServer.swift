@@ -14,13 +14,19 @@ public final class ControlServer: Sendable {
     /// Maximum silence of a client.
     static let timeout = Duration.seconds(30)
 
-    /// Set at the end of `init`, because connections use all other properties.
-    private let listener = Lock<SocketListener?>(nil)
+    private struct State {
+        /// Set at the end of `init`, because connections use all other properties.
+        var listener: SocketListener?
+        /// Number of connections with a transfer, including one just beginning.
+        var transferCount = 0
+        var transfers: [ObjectIdentifier: StandaloneTransfer] = [:]
+    }
+
     private let core: any ChatCore
     private let mountpoint: String
     private let removesMetadata: Bool
     private let markKey: SecretBytes?
-    private let transfers = Lock(Transfers())
+    private let state = Lock(State())
     private let folders: MountedFolders
     private let whenSent: @Sendable (ChatItem) async -> Void
     private let answerCacheRequest: @Sendable (CacheRequest) async -> CacheAnswer
@@ -69,26 +75,20 @@ public final class ControlServer: Sendable {
             in: ControlSocket.openFolder(profileFolder), named: ControlSocket.name,
             threads: ("control", "control-peer"), limit: Self.maxConnections
         ) { [weak self] in self?.converse(ControlChannel($0, timeout: Self.timeout)) }
-        listener.withLock { $0 = opened }
+        state.withLock { $0.listener = opened }
     }
 
     /// Stops accepting connections. Running conversations end by themselves.
-    public func stop() { listener.withLock { $0 }?.stop() }
+    public func stop() { state.withLock { $0.listener }?.stop() }
 
     /// Cancels the transfers of commands. Called after `stop`, while the core can still clean up.
     public func cancelTransfers() async {
         let end = ContinuousClock.now + .seconds(10)
-        for transfer in transfers.withLock({ Array($0.carriedOut.values) }) { await transfer.cancel() }
+        for transfer in state.withLock({ Array($0.transfers.values) }) { await transfer.cancel() }
         // A concurrent begin sees that the server stopped and cancels its transfer itself.
-        while transfers.withLock({ $0.count > 0 }), ContinuousClock.now < end {
+        while state.withLock({ $0.transferCount > 0 }), ContinuousClock.now < end {
             try? await Task.sleep(for: .milliseconds(5))
         }
-    }
-
-    private struct Transfers {
-        /// Number of connections with a transfer, including one just beginning.
-        var count = 0
-        var carriedOut: [ObjectIdentifier: StandaloneTransfer] = [:]
     }
 
     /// Serves the requests of one connection until it ends.
@@ -158,12 +158,15 @@ public final class ControlServer: Sendable {
                 StandaloneState(
                     problem: "A file of this mount cannot be named here: copy it to another place."))
         }
-        transfers.withLock { $0.count += 1 }
-        defer { transfers.withLock { $0.count -= 1 } }
+        state.withLock { $0.transferCount += 1 }
+        defer { state.withLock { $0.transferCount -= 1 } }
         let transfer = BlockingTask.value { [core] in await StandaloneTransfer.begin(request, on: core) }
-        transfers.withLock { $0.carriedOut[ObjectIdentifier(transfer)] = transfer }
-        defer { transfers.withLock { $0.carriedOut[ObjectIdentifier(transfer)] = nil } }
-        if listener.withLock({ $0 })?.isStopped == true { BlockingTask.value { await transfer.cancel() } }
+        let isStopped = state.withLock { state in
+            state.transfers[ObjectIdentifier(transfer)] = transfer
+            return state.listener
+        }?.isStopped
+        defer { state.withLock { $0.transfers[ObjectIdentifier(transfer)] = nil } }
+        if isStopped == true { BlockingTask.value { await transfer.cancel() } }
         do throws(DesktopError) {
             repeat {
                 let state = transfer.state

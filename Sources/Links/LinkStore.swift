@@ -12,6 +12,11 @@ let blocking = BlockingWork(ThreadPool.shared, log)
 
 /// The folder of links of one profile. A profile without links has no database, and none is opened. All calls block.
 final class LinkStore: Sendable {
+    private struct State {
+        var database: Database?
+        var progress: [Int64: (done: UInt64, total: UInt64)] = [:]
+    }
+
     let folder: LinkFolder
     let events = EventHub()
     let clock: any WallClock
@@ -20,8 +25,7 @@ final class LinkStore: Sendable {
     private let owner: String
     /// Serialises opening.
     private let opening = BlockingMutex(rank: .linkStore)
-    private let opened = Lock<Database?>(nil)
-    private let progress = Lock<[Int64: (done: UInt64, total: UInt64)]>([:])
+    private let state = Lock(State())
 
     /// - Parameters:
     ///   - path: The path of the database.
@@ -55,7 +59,7 @@ final class LinkStore: Sendable {
 
     func close() {
         events.close()
-        opened.withLock { $0 }?.close()
+        state.withLock { $0.database }?.close()
     }
 
     /// Opens the database, and creates it if missing. Call before keeping a file that no row names yet, because opening
@@ -63,12 +67,12 @@ final class LinkStore: Sendable {
     func open() throws { _ = try database() }
 
     private func database() throws -> Database {
-        if let database = opened.withLock({ $0 }) { return database }
+        if let database = state.withLock({ $0.database }) { return database }
         return try opening.withLock {
-            if let database = opened.withLock({ $0 }) { return database }
+            if let database = state.withLock({ $0.database }) { return database }
             let database = try Database(path: path, migrations: LinkTable.migrations, key: key)
             try sweep(database)
-            opened.withLock { $0 = database }
+            state.withLock { $0.database = database }
             return database
         }
     }
@@ -129,15 +133,15 @@ final class LinkStore: Sendable {
 
     /// Returns the item as mounts show it.
     func item(_ row: LinkRow) -> ChatItem {
-        row.item(of: owner, folder: folder.path, progress: progress.withLock { $0[row.id] })
+        row.item(of: owner, folder: folder.path, progress: state.withLock { $0.progress[row.id] })
     }
 
     /// Sets the progress of a running upload, or nil at its end. Returns true for the first one.
     @discardableResult
     func setProgress(_ id: Int64, _ value: (done: UInt64, total: UInt64)?) -> Bool {
-        progress.withLock { progress in
-            defer { progress[id] = value }
-            return progress[id] == nil
+        state.withLock { state in
+            defer { state.progress[id] = value }
+            return state.progress[id] == nil
         }
     }
 

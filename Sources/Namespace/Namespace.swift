@@ -13,6 +13,11 @@ import Store
 /// rows, `PendingChange` the decisions of one change. The extensions for items, drafts and mountpoints add changes and
 /// no state.
 public final class Namespace: Sendable {
+    private struct Dependents {
+        var observer: NameObserver?
+        var reservation: NameReservation?
+    }
+
     private let database: Database
     let clock: any WallClock
     private let table: Lock<NodeTable>
@@ -22,8 +27,7 @@ public final class Namespace: Sendable {
     /// pasted folder. Rank: before `table`.
     private let changing = BlockingMutex(rank: .tree)
 
-    private let observer = Lock<NameObserver?>(nil)
-    private let reservation = Lock<NameReservation?>(nil)
+    private let dependents = Lock(Dependents())
 
     /// - Parameters:
     ///   - path: Path of a profile's index database.
@@ -186,12 +190,14 @@ public final class Namespace: Sendable {
     // MARK: - Observers
 
     /// Sets the observer of all changes. Called once, before the first change.
-    public func watch(with observer: NameObserver) { self.observer.withLock { $0 = observer } }
+    public func watch(with observer: NameObserver) { dependents.withLock { $0.observer = observer } }
 
     // MARK: - Reservations
 
     /// Sets the reservation of names. Called once, before the first change.
-    public func leave(_ reservation: NameReservation) { self.reservation.withLock { $0 = reservation } }
+    public func leave(_ reservation: NameReservation) {
+        dependents.withLock { $0.reservation = reservation }
+    }
 
     /// Runs `body` while no name changes. A name that `body` finds free and takes is covered by the reservation
     /// afterwards. `body` must not change names here. Waits for a running change.
@@ -221,11 +227,11 @@ public final class Namespace: Sendable {
             return try changing.withLock {
                 var pending = PendingChange(shown: table)
                 var gone = RemovedPaths()
-                let reservation = reservation.withLock { $0 }
+                let dependents = dependents.withLock { $0 }
                 let write = { (connection: Connection) in
                     // Runs a second time on a full disk.
                     (pending, gone) = (PendingChange(shown: self.table), RemovedPaths())
-                    return try body(NameIndex(connection, gone, reservation), &pending)
+                    return try body(NameIndex(connection, gone, dependents.reservation), &pending)
                 }
                 let result =
                     try frees
@@ -233,7 +239,7 @@ public final class Namespace: Sendable {
                     : isDurable ? database.durableTransaction(write) : database.transaction(write)
                 if frees { database.reserveSpace() }
                 pending.carryOut()
-                observer.withLock { $0 }?.tell(
+                dependents.observer?.tell(
                     gone: gone.paths, new: pending.newNodes, changed: pending.changedNodes)
                 return result
             }

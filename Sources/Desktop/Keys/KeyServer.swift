@@ -10,10 +10,11 @@ public final class KeyServer: Sendable {
         var holding: KeyHolding
         /// In locked memory; cleared when the key is forgotten.
         var key: SecretBytes?
+        /// Set at the end of `init`.
+        var listener: SocketListener?
     }
 
     private let state: Lock<State>
-    private let listener = Lock<SocketListener?>(nil)
     private let clock: any BootClock
     private let whenForgotten: @Sendable () -> Void
 
@@ -40,13 +41,16 @@ public final class KeyServer: Sendable {
         let opened = try SocketListener(
             in: folder, named: "\(getpid())", threads: ("keys", "key-peer"), limit: 8
         ) { [weak self] in self?.converse(ControlChannel($0, timeout: .seconds(3))) }
-        listener.withLock { $0 = opened }
+        state.withLock { $0.listener = opened }
     }
 
     /// Stops listening and forgets the key.
     public func stop() {
-        state.withLock { $0.key = nil }
-        listener.withLock { $0 }?.stop()
+        let listener = state.withLock { state in
+            state.key = nil
+            return state.listener
+        }
+        listener?.stop()
     }
 
     /// Time until the key is forgotten; nil if there is no time limit.

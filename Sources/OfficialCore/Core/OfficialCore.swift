@@ -13,6 +13,12 @@ import Posix
 ///
 /// This type only composes its services.
 public final class OfficialCore: ChatCore, ContactForwarding {
+    private struct State {
+        /// The profile, while the core is not yet started because its identity is unknown.
+        var unstarted: Session.FoundProfile?
+        var tasks: [Task<Void, Never>] = []
+    }
+
     public let profile: Profile
     public let limits = ChatLimits(maxFileSize: FilePolicy.xftpLimit)
     public var stagingFolder: String { staging.path }
@@ -47,9 +53,7 @@ public final class OfficialCore: ChatCore, ContactForwarding {
     private let historyReader: HistoryReader
     private let history: WorkSignal
     private let lock: ProcessLock
-    private let tasks = Lock<[Task<Void, Never>]>([])
-    /// The profile, while the core is not yet started because its identity is unknown.
-    private let unstarted: Lock<Session.FoundProfile?>
+    private let state: Lock<State>
 
     private init(
         _ transport: any OfficialTransport, _ settings: OfficialCoreSettings,
@@ -59,7 +63,7 @@ public final class OfficialCore: ChatCore, ContactForwarding {
         self.settings = settings
         self.lock = lock
         profile = found.profile
-        unstarted = Lock(found)
+        state = Lock(State(unstarted: found))
         folder = settings.folder + "/profile-\(profile.id)"
         _ = try PrivateFolder(folder, purpose: OfficialCoreSettings.profilePurpose)
         arrivals = settings.arrivals(folder)
@@ -161,11 +165,11 @@ public final class OfficialCore: ChatCore, ContactForwarding {
 
     /// Sets up the core; at the first time also starts it.
     private func start() async throws(OfficialCoreError) {
-        guard let found = unstarted.withLock({ $0 }) else {
+        guard let found = state.withLock({ $0.unstarted }) else {
             return try await Session.setUp(transport, settings)
         }
         try await Session.start(found, transport, settings)
-        unstarted.withLock { $0 = nil }
+        state.withLock { $0.unstarted = nil }
     }
 
     /// Starts listening, comparing and reading the history.
@@ -183,7 +187,7 @@ public final class OfficialCore: ChatCore, ContactForwarding {
         let reading = Task { [historyReader, history, reconciliation] in
             await historyReader.run(history.stream) { reconciliation.noteHistoryRead(hasRead: $0) }
         }
-        tasks.withLock { $0 = [listening, comparing, reading] }
+        state.withLock { $0.tasks = [listening, comparing, reading] }
         reconciliation.requestWhole()
         history.notify()
     }
@@ -206,9 +210,9 @@ public final class OfficialCore: ChatCore, ContactForwarding {
     /// Ends the connection to the core, a core that ChatFS runs, and all event streams.
     public func shutDown() async {
         lock.finish()
-        let tasks = tasks.withLock { tasks in
-            defer { tasks = [] }
-            return tasks
+        let tasks = state.withLock { state in
+            defer { state.tasks = [] }
+            return state.tasks
         }
         history.finish()
         reconciliation.end()

@@ -43,12 +43,16 @@ struct SuspensionReasons: Equatable, Sendable {
 
 /// Closes a mount's connections while suspended, and reports it in the status. Thread-safe.
 final class MountSuspension: Sendable {
+    private struct State {
+        var reasons = SuspensionReasons()
+        var following: Task<Void, Never>?
+    }
+
     private let core: MountedCore
     private let system: SystemWatch
-    private let reasons = Lock(SuspensionReasons())
+    private let state = Lock(State())
     /// Serialises changes in the order of their decisions.
     private let order = AsyncSemaphore(1)
-    private let following = Lock<Task<Void, Never>?>(nil)
 
     init(core: MountedCore, system: SystemWatch) {
         (self.core, self.system) = (core, system)
@@ -56,7 +60,7 @@ final class MountSuspension: Sendable {
 
     /// Subscribes to the machine's sleep. Called once.
     func begin(on fileSystem: FileSystem) {
-        fileSystem.completeStatus { [weak self] in $0.suspended = self?.reasons.withLock(\.word) }
+        fileSystem.completeStatus { [weak self] in $0.suspended = self?.state.withLock(\.reasons.word) }
         let notices = system.notices()
         let task = Task { [weak self, system] in
             await ThreadPool.shared.run { system.start() }
@@ -68,12 +72,12 @@ final class MountSuspension: Sendable {
                 }
             }
         }
-        following.withLock { $0 = task }
+        state.withLock { $0.following = task }
     }
 
     /// Resumes, so that no task waits for ever.
     func stop() async {
-        following.withLock { $0 }?.cancel()
+        state.withLock { $0.following }?.cancel()
         await core.resume()
     }
 
@@ -85,7 +89,7 @@ final class MountSuspension: Sendable {
     private func perform(_ event: SuspensionReasons.Event) async {
         _ = await order.acquire()
         defer { order.release() }
-        for effect in reasons.withLock({ $0.take(event) }) {
+        for effect in state.withLock({ $0.reasons.take(event) }) {
             switch effect {
             case .suspend:
                 await core.suspend()
