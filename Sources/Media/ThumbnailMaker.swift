@@ -1,3 +1,5 @@
+import Base
+
 /// Makes the thumbnails that file managers expect (Thumbnail Managing Standard, freedesktop.org) from the previews in
 /// messages. Separate confined processes decode them (`PictureProcess`), and only the pixels of their output are used
 /// (`PNGFile`).
@@ -7,7 +9,7 @@ public struct ThumbnailMaker: Sendable {
     /// In bytes. A thumbnail of 1024 pixels is never larger.
     private static let maxBytes = 8 << 20
     /// Separate from the previews of sent files, for which senders wait.
-    private static let places = Places(2)
+    private static let places = AsyncSemaphore(2)
 
     /// - Parameters:
     ///   - program: A path of `chatfs` itself.

@@ -24,12 +24,15 @@ struct ConfinedProgram: Sendable {
     var places = usualPlaces
 
     /// Two at a time, so that a stalled one does not block all.
-    static let usualPlaces = Places(2)
+    static let usualPlaces = AsyncSemaphore(2)
     private static let pool = ThreadPool(name: "preview", threads: 4)
 
     /// - Parameter feed: Writes the input to a pipe, on a thread that may block.
     func run(feed: @escaping @Sendable (OpenFile) throws -> Void) async -> Outcome {
-        await places.with { await runInPlace(feed) }
+        // In a task of its own, because a cancelled one gets no place.
+        _ = await Task { [places] in await places.acquire() }.value
+        defer { places.release() }
+        return await runInPlace(feed)
     }
 
     private func runInPlace(_ feed: @escaping @Sendable (OpenFile) throws -> Void) async -> Outcome {
