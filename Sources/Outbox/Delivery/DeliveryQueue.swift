@@ -9,13 +9,15 @@ final class DeliveryQueue: Sendable {
         /// Chats with a delivery in progress.
         var busy: Set<ChatReference> = []
         var lastSequence: Int64
-        var waiters: [CheckedContinuation<Void, Never>] = []
         /// True if no further delivery may begin.
         var isClosed = false
         var whenReady: @Sendable (ChatReference) -> Void = { _ in }
+
+        var isOver: Bool { isClosed && busy.isEmpty }
     }
 
     private let state: Lock<State>
+    private let ended = OneTimeEvent()
 
     /// - Parameter last: Highest sequence number of an earlier process.
     init(after last: Int64) { state = Lock(State(lastSequence: last), rank: .collection) }
@@ -68,28 +70,24 @@ final class DeliveryQueue: Sendable {
     /// Returns the next ready drafts of a chat while `accepts` returns true. An empty result ends the chat's
     /// delivery.
     func dequeue(in chat: ChatReference, while accepts: (Draft) -> Bool) -> [Draft] {
-        let (drafts, waiters) = state.withLock { state in
+        let (drafts, isOver) = state.withLock { state in
             let drafts = state.queues[chat]?.dequeue(while: accepts) ?? []
             if state.queues[chat]?.isEmpty == true { state.queues[chat] = nil }
             if drafts.isEmpty { state.busy.remove(chat) }
-            guard state.busy.isEmpty else { return (drafts, [CheckedContinuation<Void, Never>]()) }
-            defer { state.waiters = [] }
-            return (drafts, state.waiters)
+            return (drafts, state.isOver)
         }
-        for waiter in waiters { waiter.resume() }
+        if isOver { ended.happen() }
         return drafts
     }
 
     /// Waits until no delivery is in progress. No other begins: a retry after the shutdown would send a draft that the
     /// next start sends too.
     func close() async {
-        await withCheckedContinuation { continuation in
-            let isIdle = state.withLock { state in
-                state.isClosed = true
-                if !state.busy.isEmpty { state.waiters.append(continuation) }
-                return state.busy.isEmpty
-            }
-            if isIdle { continuation.resume() }
+        let isOver = state.withLock { state in
+            state.isClosed = true
+            return state.isOver
         }
+        if isOver { ended.happen() }
+        await ended.wait()
     }
 }
