@@ -7,8 +7,6 @@ import Posix
 final class Disappearing: Sendable {
     private struct State {
         var timer: WallTimer?
-        /// The latest requested sweep.
-        var last: Task<Void, Never>?
         var isOver = false
         /// Time set in the timer.
         var next: Timestamp?
@@ -17,6 +15,7 @@ final class Disappearing: Sendable {
     private let store: ProfileStore
     private let removals: Removals
     private let state = Lock(State())
+    private let order = AsyncSemaphore(1)
 
     /// Delay until a failed sweep is repeated.
     static let pause = Duration.seconds(60)
@@ -35,16 +34,12 @@ final class Disappearing: Sendable {
     /// Deletes expired messages and sets the timer for the next expiry. Call it after new messages. Sweeps
     /// run one at a time. A failed one is repeated after a minute.
     func look() async {
-        let look = state.withLock { state in
-            let earlier = state.last
-            let look = Task {
-                await earlier?.value
-                await lookNow()
-            }
-            state.last = look
-            return look
-        }
-        await look.value
+        // In a task of its own, because a cancelled one gets no turn.
+        await Task {
+            _ = await order.acquire()
+            defer { order.release() }
+            await lookNow()
+        }.value
     }
 
     private func lookNow() async {
