@@ -2,39 +2,25 @@ import Base
 
 /// A request to stop for commands that run until stopped. Thread-safe; any number of tasks may wait.
 public final class StopRequest: Sendable {
-    private struct State {
-        var signal: Int32?
-        var waiting: [CheckedContinuation<Int32, Never>] = []
-    }
-
-    private let state = Lock(State())
+    private let signal = Lock<Int32?>(nil)
+    private let requested = OneTimeEvent()
 
     public init() {}
 
-    public var isRequested: Bool { state.withLock { $0.signal != nil } }
+    public var isRequested: Bool { signal.withLock { $0 != nil } }
 
     /// Requests the stop. Only the first call counts.
     /// - Parameter signal: Signal number; 0 for a request without a signal.
     public func request(signal: Int32 = 0) {
-        let waiting = state.withLock { state -> [CheckedContinuation<Int32, Never>] in
-            guard state.signal == nil else { return [] }
-            state.signal = signal
-            defer { state.waiting = [] }
-            return state.waiting
-        }
-        for continuation in waiting { continuation.resume(returning: signal) }
+        self.signal.withLock { if $0 == nil { $0 = signal } }
+        requested.happen()
     }
 
     /// Waits for the request and returns its signal. Cancelling the task does not end the wait.
     @discardableResult
     public func wait() async -> Int32 {
-        await withCheckedContinuation { continuation in
-            let signal = state.withLock { state -> Int32? in
-                if state.signal == nil { state.waiting.append(continuation) }
-                return state.signal
-            }
-            if let signal { continuation.resume(returning: signal) }
-        }
+        await requested.wait()
+        return signal.withLock { $0 ?? 0 }
     }
 }
 

@@ -160,18 +160,14 @@ final class MountedProfile: Sendable {
     }
 
     private static func first(of requests: StopRequest...) async {
-        await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
-            let once = Lock<CheckedContinuation<Void, Never>?>(continuation)
-            for request in requests {
-                Task {
-                    await request.wait()
-                    once.withLock { waiting in
-                        defer { waiting = nil }
-                        return waiting
-                    }?.resume()
-                }
+        let first = OneTimeEvent()
+        for request in requests {
+            Task {
+                await request.wait()
+                first.happen()
             }
         }
+        await first.wait()
     }
 }
 
