@@ -5,15 +5,11 @@ enum BlockingTask {
     /// Runs `body` as a task and blocks the calling thread until it is done. Must not be called on the cooperative
     /// pool.
     static func value<Value: Sendable>(_ body: @escaping @Sendable () async -> Value) -> Value {
-        let done = Lock<Value?>(nil)
-        let semaphore = Semaphore()
+        let done = Monitor<Value?>(nil)
         Task {
             let value = await body()
-            done.withLock { $0 = value }
-            semaphore.signal()
+            done.change { $0 = value }
         }
-        semaphore.wait()
-        guard let value = done.withLock({ $0 }) else { preconditionFailure("signalled without a value") }
-        return value
+        return done.wait { $0 }
     }
 }

@@ -119,20 +119,27 @@ struct BlockingTaskTests {
         #expect(value == nil)
     }
 
-    @Test("each signal permits one wait")
-    func semaphore() async {
-        let semaphore = Semaphore()
-        for _ in 0..<3 { semaphore.signal() }
-        await ThreadPool.shared.run { for _ in 0..<3 { semaphore.wait() } }
+    @Test("each permit ends one wait")
+    func monitor() async {
+        let permits = Monitor(0)
+        let take = { @Sendable in
+            permits.wait { permits -> Bool? in
+                guard permits > 0 else { return nil }
+                permits -= 1
+                return true
+            }
+        }
+        for _ in 0..<3 { permits.change { $0 += 1 } }
+        await ThreadPool.shared.run { for _ in 0..<3 { _ = take() } }
         let passed = Lock(false)
         let waiting = Task {
             await ThreadPool.shared.run {
-                semaphore.wait()
+                _ = take()
                 passed.withLock { $0 = true }
             }
         }
         #expect(!passed.withLock { $0 })
-        semaphore.signal()
+        permits.change { $0 += 1 }
         await waiting.value
         #expect(passed.withLock { $0 })
     }
