@@ -10,6 +10,8 @@ final class OutgoingChunk: Sendable {
     private struct State {
         /// nil after another chunk took the memory.
         var buffer: ChunkBuffer?
+        /// The SHA-256, once computed.
+        var digest: [UInt8]?
         /// Whether the whole-file digest includes the chunk.
         var isDigested = false
         /// Whether a connection has read all of it in the present attempt.
@@ -31,8 +33,6 @@ final class OutgoingChunk: Sendable {
     private let producer: any ChunkProduction
     private let pool: ChunkBufferPool
     private let state: Lock<State>
-    /// The SHA-256, once computed.
-    private let known = Lock<[UInt8]?>(nil)
 
     /// - Parameter buffer: A buffer of `pool` that `producer` filled with this chunk.
     init(_ index: Int, in buffer: ChunkBuffer, of producer: any ChunkProduction, pool: ChunkBufferPool) {
@@ -45,10 +45,10 @@ final class OutgoingChunk: Sendable {
 
     /// Returns the SHA-256 of the chunk, computed on a pool thread. FNEW fixes it.
     func digest() async throws(XFTPError) -> [UInt8] {
-        if let digest = known.withLock({ $0 }) { return digest }
+        if let digest = state.withLock({ $0.digest }) { return digest }
         let buffer = try await memory()
         let digest = await ThreadPool.shared.run { SHA256.hash(UnsafeRawBufferPointer(buffer.bytes)) }
-        known.withLock { $0 = digest }
+        state.withLock { $0.digest = digest }
         return digest
     }
 
@@ -62,7 +62,7 @@ final class OutgoingChunk: Sendable {
         if let there { return there }
         let buffer = try await pool.take()
         do throws(XFTPError) {
-            let digest = known.withLock { $0 }
+            let digest = state.withLock { $0.digest }
             try await ThreadPool.shared.run { [producer, index] () throws(XFTPError) in
                 try producer.produceAgain(index, into: buffer)
                 guard SHA256.hash(UnsafeRawBufferPointer(buffer.bytes)) == digest else {
