@@ -114,7 +114,8 @@ final class MemberConnections: Sendable {
         guard !state.isClosed else { return delay }
         state.waking[obstacle]?.cancel()
         state.waking[obstacle] = Task { [weak self] in
-            try? await Task.sleep(for: delay)
+            // Cancelled when a later retry replaces it.
+            guard (try? await Task.sleep(for: delay)) != nil else { return }
             self?.notify()
         }
         return delay
