@@ -25,10 +25,10 @@ final class ServerConnection: Sendable {
 
     private struct State {
         var work = Work()
-        var hasThread = false
+        /// The end of the thread; nil without one.
+        var ended: OneTimeEvent?
         /// The connection was idle and a new object replaces it.
         var isForgotten = false
-        var waiting: [CheckedContinuation<Void, Never>] = []
         var handing: HandingOn?
         var isOwn = false
     }
@@ -111,19 +111,14 @@ final class ServerConnection: Sendable {
     /// Closes the connection and returns when its thread has ended.
     func close() async {
         end()
-        await withCheckedContinuation { continuation in
-            let hasEnded = state.withLock { state in
-                if state.hasThread { state.waiting.append(continuation) }
-                return !state.hasThread
-            }
-            if hasEnded { continuation.resume() }
-        }
+        await state.withLock { $0.ended }?.wait()
     }
 
     private func beginThread() {
         let isMissing = state.withLock { state in
-            defer { state.hasThread = true }
-            return !state.hasThread
+            guard state.ended == nil else { return false }
+            state.ended = OneTimeEvent()
+            return true
         }
         guard isMissing else { return }
         do throws(SystemError) {
@@ -175,17 +170,16 @@ final class ServerConnection: Sendable {
 
     /// Ends the thread if `mayLeave` agrees about the new state. Returns whether it ended.
     func leave(_ mayLeave: (Work) -> Bool) -> Work? {
-        let left = state.withLock { state -> (Work, [CheckedContinuation<Void, Never>])? in
+        let left = state.withLock { state -> (work: Work, ended: OneTimeEvent?)? in
             guard mayLeave(state.work) else { return nil }
-            state.hasThread = false
             defer {
                 state.work = state.work.lasting
-                state.waiting = []
+                state.ended = nil
             }
-            return (state.work, state.waiting)
+            return (state.work, state.ended)
         }
-        for continuation in left?.1 ?? [] { continuation.resume() }
-        return left?.0
+        left?.ended?.happen()
+        return left?.work
     }
 }
 

@@ -8,7 +8,8 @@ final class StagingQueue: Sendable {
         var waiting: [QuietDraft] = []
         /// Number of running passes.
         var passes = 0
-        var waiters: [CheckedContinuation<Void, Never>] = []
+        /// The end of the last running pass; nil if none runs.
+        var ended: OneTimeEvent?
         /// No more drafts are staged.
         var isClosed = false
     }
@@ -41,6 +42,7 @@ final class StagingQueue: Sendable {
             if state.isClosed { return false }
             state.waiting += drafts
             guard state.passes < Self.maxPasses else { return false }
+            if state.passes == 0 { state.ended = OneTimeEvent() }
             state.passes += 1
             return true
         }
@@ -50,15 +52,7 @@ final class StagingQueue: Sendable {
     func close() { state.withLock { $0.isClosed = true } }
 
     /// Waits until no pass runs.
-    func becomeIdle() async {
-        await withCheckedContinuation { continuation in
-            let isIdle = state.withLock { state in
-                if state.passes > 0 { state.waiters.append(continuation) }
-                return state.passes == 0
-            }
-            if isIdle { continuation.resume() }
-        }
-    }
+    func becomeIdle() async { await state.withLock { $0.ended }?.wait() }
 
     private func run() {
         while true {
@@ -76,13 +70,13 @@ final class StagingQueue: Sendable {
                 clock.call(after: Self.retryDelay) { [weak self] in self?.add(outcome.later) }
             }
         }
-        let waiters = state.withLock { state in
+        let ended = state.withLock { state -> OneTimeEvent? in
             state.passes -= 1
-            guard state.passes == 0 else { return [CheckedContinuation<Void, Never>]() }
-            defer { state.waiters = [] }
-            return state.waiters
+            guard state.passes == 0 else { return nil }
+            defer { state.ended = nil }
+            return state.ended
         }
-        for waiter in waiters { waiter.resume() }
+        ended?.happen()
     }
 
     private static func takeGroup(from drafts: inout [QuietDraft]) -> [QuietDraft] {
