@@ -1,13 +1,14 @@
 import Base
 import Glibc
 import Posix
+import Synchronization
 
 /// Disables the terminal's echo while a secret is typed. The echo is restored however the process ends, except by
 /// SIGKILL.
 public enum SilentTerminal {
     /// The previous settings of the process's only terminal. Without a lock, for signal handlers.
     private nonisolated(unsafe) static let before = UnsafeMutablePointer<termios>.allocate(capacity: 1)
-    private static let isSilent = Lock(false)
+    private static let isSilent = Atomic(false)
 
     /// Signals that end a process. SIGTSTP (Ctrl-Z) is ignored meanwhile, because the shell would turn the echo on.
     private static let ending = [SIGINT, SIGTERM, SIGHUP, SIGQUIT]
@@ -23,7 +24,7 @@ public enum SilentTerminal {
         }
         var silent = before.pointee
         silent.c_lflag &= ~tcflag_t(ECHO)
-        isSilent.withLock { $0 = true }
+        isSilent.store(true, ordering: .releasing)
         tcsetattr(STDIN_FILENO, TCSAFLUSH, &silent)
         defer {
             _ = restore()
@@ -34,10 +35,7 @@ public enum SilentTerminal {
 
     /// Restores the echo. Returns true if it was off.
     static func restore() -> Bool {
-        let wasSilent = isSilent.withLock { isSilent in
-            defer { isSilent = false }
-            return isSilent
-        }
+        let wasSilent = isSilent.exchange(false, ordering: .acquiringAndReleasing)
         // At once and without a wait, which keeps input typed ahead.
         if wasSilent { tcsetattr(STDIN_FILENO, TCSANOW, before) }
         return wasSilent

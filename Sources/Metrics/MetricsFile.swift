@@ -1,6 +1,7 @@
 import Base
 import Glibc
 import Posix
+import Synchronization
 
 /// Writes metrics to a file in the OpenMetrics text form: at intervals, and once more at the end. Readers see a
 /// complete file of mode 0600. The file stays. Thread-safe.
@@ -10,7 +11,7 @@ public final class MetricsFile: Sendable {
     private let collect: @Sendable () async -> [MetricFamily]
     private let tasks = TaskSet()
     /// The last attempt failed and is in the log.
-    private let hasFailed = Lock(false)
+    private let hasFailed = Atomic(false)
 
     /// - Parameters:
     ///   - path: Absolute. Its folder exists.
@@ -51,12 +52,9 @@ public final class MetricsFile: Sendable {
     private func writeOrLog() async {
         do throws(SystemError) {
             try await write()
-            hasFailed.withLock { $0 = false }
+            hasFailed.store(false, ordering: .releasing)
         } catch {
-            let isFirst = hasFailed.withLock { hasFailed -> Bool in
-                defer { hasFailed = true }
-                return !hasFailed
-            }
+            let isFirst = !hasFailed.exchange(true, ordering: .acquiringAndReleasing)
             if isFirst { Log("metrics").warning("metrics not written, retrying: error=\(error.sentence)") }
         }
     }

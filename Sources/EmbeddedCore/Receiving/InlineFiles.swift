@@ -1,6 +1,7 @@
 import Base
 import ChatCore
 import CoreServices
+import Synchronization
 
 /// Small files that arrive inside or after their messages (`InlineTransferTable`). Moves their content from
 /// rows into CryptoFiles. Content that does not fit on the disk stays in its row until the next arrival. All
@@ -8,7 +9,7 @@ import CoreServices
 final class InlineFiles: Sendable {
     private let store: ProfileStore
     /// Whether content was moved since the journal was last emptied.
-    private let isInJournal = Lock(false)
+    private let isInJournal = Atomic(false)
 
     /// Maximum number of files per fsync.
     private static let batch = 64
@@ -40,15 +41,12 @@ final class InlineFiles: Sendable {
                 }
             }
         }
-        if !files.isEmpty { isInJournal.withLock { $0 = true } }
+        if !files.isEmpty { isInJournal.store(true, ordering: .releasing) }
     }
 
     /// Empties the journal, which still holds moved content. Call it when messages pause.
     func emptyJournal() {
-        let isDue = isInJournal.withLock { isInJournal in
-            defer { isInJournal = false }
-            return isInJournal
-        }
+        let isDue = isInJournal.exchange(false, ordering: .acquiringAndReleasing)
         // While another process reads, this fails; its next attempt empties the journal.
         if isDue { store.tryToEmptyJournal() }
     }

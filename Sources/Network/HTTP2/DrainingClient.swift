@@ -1,5 +1,6 @@
 import Base
 import Posix
+import Synchronization
 
 /// An HTTP/2 client that never aborts a request. A cancelled, late or failed request returns at once, and the rest of
 /// its answer is dropped. For peers that close the connection when a stream is reset.
@@ -9,7 +10,7 @@ public final class DrainingClient: Sendable {
     public typealias BodyMaker = @Sendable () throws -> any BodySource
 
     let connection: ClientConnection
-    private let silence = Lock(false)
+    private let silence = Atomic(false)
 
     init(wakeUp: WakeUp) { connection = ClientConnection(wakeUp: wakeUp) }
 
@@ -17,9 +18,9 @@ public final class DrainingClient: Sendable {
     public var isOpen: Bool { connection.isOpen }
 
     /// Whether the peer has not answered a ping for a while. It may be asleep and return.
-    public var isSilent: Bool { silence.withLock { $0 } }
+    public var isSilent: Bool { silence.load(ordering: .acquiring) }
 
-    func note(isSilent: Bool) { silence.withLock { $0 = isSilent } }
+    func note(isSilent: Bool) { silence.store(isSilent, ordering: .releasing) }
 
     /// Sends one POST and passes the body of the answer to `sink`; returns when the answer is complete. `sink` is not
     /// used after the return or throw. The body may be, because its announced length must be sent.

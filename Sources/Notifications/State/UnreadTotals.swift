@@ -1,6 +1,7 @@
 import Base
 import Glibc
 import Posix
+import Synchronization
 
 /// The number of unopened files over all mounts of a user. Each mount writes its number to a locked file below
 /// `$XDG_RUNTIME_DIR` and is notified of the others' writes. Files of killed mounts are removed by the next read. Used
@@ -13,15 +14,12 @@ final class UnreadTotals: Sendable {
     private let token: FileWatch.Token?
     private let last = Lock<Int?>(nil)
 
-    private static let nextNumber = Lock(0)
+    private static let nextNumber = Atomic(0)
 
     /// Returns nil if the file cannot be created; the mount then counts alone.
     /// - Parameter changed: Called on the thread of all watches; must not wait.
     init?(in runtimeFolder: String, changed: @escaping @Sendable () -> Void) {
-        let number = Self.nextNumber.withLock { number in
-            number += 1
-            return number
-        }
+        let number = Self.nextNumber.wrappingAdd(1, ordering: .relaxed).newValue
         let name = "\(getpid())-\(number)"
         guard runtimeFolder.isAbsolutePath, let outer = try? OpenFile(runtimeFolder, flags: O_RDONLY),
             let chatfs = try? PrivateFolder.folder("chatfs", in: outer),

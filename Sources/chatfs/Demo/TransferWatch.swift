@@ -2,6 +2,7 @@ import Base
 import CommandLineKit
 import Glibc
 import Posix
+import Synchronization
 
 /// Polls the demo's mounts several times a second and prints changes of entries and states. The daemons answer from
 /// memory; polling downloads nothing.
@@ -14,7 +15,7 @@ final class TransferWatch: Sendable {
 
     private let folder: DemoFolder
     private let isTerminal = Terminal.isTerminal(STDOUT_FILENO)
-    private let isStopped = Lock(false)
+    private let isStopped = Atomic(false)
 
     init(_ folder: DemoFolder) { self.folder = folder }
 
@@ -22,7 +23,7 @@ final class TransferWatch: Sendable {
     func start() {
         Thread.start("demo-watch") { [self] in
             var known = entries()
-            while !isStopped.withLock({ $0 }) {
+            while !isStopped.load(ordering: .acquiring) {
                 let now = entries()
                 for line in Self.changes(from: known, to: now) { say(line) }
                 showProgress(now)
@@ -32,7 +33,7 @@ final class TransferWatch: Sendable {
         }
     }
 
-    func stop() { isStopped.withLock { $0 = true } }
+    func stop() { isStopped.store(true, ordering: .releasing) }
 
     /// All entries of all chats by path below the demo's folder.
     private func entries() -> [String: Entry] {

@@ -1,6 +1,7 @@
 import Base
 import FileSystem
 import Posix
+import Synchronization
 
 /// Reports a mount's state and heartbeat to the service manager.
 ///
@@ -11,7 +12,7 @@ final class ServiceReport: Sendable {
     private static let pause = Duration.seconds(30)
 
     private let socket: ServiceSocket
-    private let isLeaving = Lock(false)
+    private let isLeaving = Atomic(false)
 
     init(_ socket: ServiceSocket) {
         self.socket = socket
@@ -26,9 +27,9 @@ final class ServiceReport: Sendable {
             var shown = ""
             while !Task.isCancelled {
                 // An ending mount has closed parts; the manager's stop timeout applies instead.
-                if !isLeaving.withLock({ $0 }) {
+                if !isLeaving.load(ordering: .acquiring) {
                     let text = Self.text(await status())
-                    if text != shown, !isLeaving.withLock({ $0 }) { socket.show(text) }
+                    if text != shown, !isLeaving.load(ordering: .acquiring) { socket.show(text) }
                     shown = text
                 }
                 socket.alive()
@@ -39,7 +40,7 @@ final class ServiceReport: Sendable {
 
     /// Reports that the mount ends.
     func leave() {
-        isLeaving.withLock { $0 = true }
+        isLeaving.store(true, ordering: .releasing)
         socket.stopping("finishing; queueing files that were copied in")
     }
 

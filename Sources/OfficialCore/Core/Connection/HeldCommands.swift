@@ -1,10 +1,11 @@
 import Base
+import Synchronization
 
 /// Holds commands that need the network while the core is suspended. The core would answer them, and all
 /// later commands, only after its activation.
 final class HeldCommands: Sendable {
     private let suspension = Suspension()
-    private let underWay = Lock(0)
+    private let underWay = Atomic(0)
 
     func carryOut<Result>(
         _ body: () async throws(OfficialCoreError) -> Result
@@ -14,15 +15,15 @@ final class HeldCommands: Sendable {
                 throw OfficialCoreError(.disconnected, "The SimpleX core was suspended; nothing was sent.")
             }
         } while !begin()
-        defer { underWay.withLock { $0 -= 1 } }
+        defer { underWay.wrappingSubtract(1, ordering: .acquiringAndReleasing) }
         return try await body()
     }
 
     /// Counted first, so that either `waitForOthers` sees this command or this command sees the suspension.
     private func begin() -> Bool {
-        underWay.withLock { $0 += 1 }
+        underWay.wrappingAdd(1, ordering: .acquiringAndReleasing)
         if !suspension.isSuspended { return true }
-        underWay.withLock { $0 -= 1 }
+        underWay.wrappingSubtract(1, ordering: .acquiringAndReleasing)
         return false
     }
 
@@ -34,7 +35,7 @@ final class HeldCommands: Sendable {
     /// Waits, at most `limit`, for commands that started before `hold`.
     func waitForOthers(limit: Duration) async {
         let end = ContinuousClock.now + limit
-        while underWay.withLock({ $0 > 0 }), ContinuousClock.now < end {
+        while underWay.load(ordering: .acquiring) > 0, ContinuousClock.now < end {
             guard (try? await Task.sleep(for: .milliseconds(10))) != nil else { return }
         }
     }
