@@ -1,3 +1,5 @@
+import Base
+
 /// Elements of many members of many groups, taken out in turns. The group that used least is next, and within it the
 /// member that used least (`VirtualTimes`). The elements of one member keep their order.
 ///
@@ -47,29 +49,5 @@ public struct TurnQueue<Group: Hashable & Sendable, Member: Hashable & Sendable,
     /// - Parameter cost: in a unit that all turns share.
     public mutating func end(_ turn: Turn, cost: UInt64) {
         groups.end(turn.group, cost: cost) { $0.end(turn.member, cost: cost) }
-    }
-}
-
-/// First in, first out, each in constant time.
-private struct ElementQueue<Element: Sendable>: Sendable {
-    private var elements: [Element?] = []
-    private var start = 0
-
-    mutating func append(_ element: Element) { elements.append(element) }
-
-    mutating func popFirst() -> Element? {
-        guard start < elements.count else { return nil }
-        defer {
-            elements[start] = nil
-            start += 1
-            if start == elements.count {
-                elements.removeAll(keepingCapacity: start < 64)
-                start = 0
-            } else if start >= 64, start * 2 >= elements.count {
-                elements.removeFirst(start)
-                start = 0
-            }
-        }
-        return elements[start]
     }
 }

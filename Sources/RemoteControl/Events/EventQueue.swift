@@ -14,9 +14,7 @@ final class EventQueue: Sendable {
     }
 
     private struct State {
-        var memory: [[UInt8]] = []
-        /// The index of the first unread event.
-        var head = 0
+        var memory = ElementQueue<[UInt8]>()
         var bytes = 0
         var spill: EventSpill?
         var isLost = false
@@ -67,12 +65,8 @@ final class EventQueue: Sendable {
     /// Returns the oldest event, or `lost` once after a loss; nil if there is none.
     func next() -> Taken? {
         mutex.withLock {
-            if state.head < state.memory.count {
-                let event = state.memory[state.head]
-                state.memory[state.head] = []
-                state.head += 1
+            if let event = state.memory.popFirst() {
                 state.bytes -= event.count
-                if state.head == state.memory.count { (state.memory, state.head) = ([], 0) }
                 return .event(event)
             }
             do {

@@ -1,3 +1,5 @@
+import Base
+
 /// Tracks each queue's subscriber and its unacknowledged message, in memory. Clients subscribe again after
 /// reconnecting.
 ///
@@ -126,9 +128,7 @@ struct Deliveries {
 /// Queues of one client, the oldest first, each once: a client may subscribe any number of times to a queue whose
 /// message waits.
 private struct WaitingQueues {
-    private var queues: [Int64] = []
-    /// The index of the first one.
-    private var start = 0
+    private var queues = ElementQueue<Int64>()
     private var members: Set<Int64> = []
 
     var count: Int { members.count }
@@ -137,16 +137,9 @@ private struct WaitingQueues {
         if members.insert(queue).inserted { queues.append(queue) }
     }
 
-    /// Takes constant time on average.
     mutating func popFirst() -> Int64? {
-        guard start < queues.count else { return nil }
-        let queue = queues[start]
+        guard let queue = queues.popFirst() else { return nil }
         members.remove(queue)
-        start += 1
-        if start * 2 >= queues.count {
-            queues.removeFirst(start)
-            start = 0
-        }
         return queue
     }
 }
