@@ -68,6 +68,14 @@ public struct OfficialCoreError: DescribedError {
         self.init(.refused, refusal.chatError.sentence, refusal: refusal)
     }
 
+    /// The error of a phone on which another profile than `expected` is active.
+    public static func otherProfile(than expected: Profile) -> OfficialCoreError {
+        OfficialCoreError(
+            .otherDatabase,
+            "The phone shows another profile: choose “\(expected.displayName)” in SimpleX on it, then “Use from "
+                + "desktop” again.")
+    }
+
     /// True if the command did not reach its core.
     public var isUndelivered: Bool {
         code == .disconnected || code == .otherDatabase || code == .unidentified

@@ -1,12 +1,15 @@
 import ChatCore
 import Notifications
+import OfficialCore
 import Testing
 
 @testable import chatfs
 
 @Suite struct AwaitedPhoneTests {
+    private static let profile = Profile(id: 1, displayName: "alice")
+
     @Test func userIsToldOnceForEachAbsence() {
-        let phone = AwaitedPhone()
+        let phone = AwaitedPhone(of: Self.profile)
         let away = FileProblem(.unreachable, "The phone is not connected.")
         #expect(phone.events(of: nil).isEmpty)
         #expect(phone.events(of: FileProblem(.expired, "Gone.")).isEmpty)
@@ -14,6 +17,20 @@ import Testing
         #expect(phone.events(of: away).isEmpty)
         phone.noteConnection()
         #expect(phone.events(of: away).count == 1)
+    }
+
+    @Test func anotherProfileIsToldAtEachConnection() {
+        let phone = AwaitedPhone(of: Self.profile)
+        let reason = OfficialCoreError.otherProfile(than: Self.profile).sentence
+        #expect(phone.other.subject == "alice")
+        #expect(phone.events(ofAbsence: "The phone is not connected.").isEmpty)
+        for _ in 1...2 {
+            #expect(phone.events(ofAbsence: reason) == [.refused(phone.other)])
+            #expect(phone.events(of: FileProblem(.unreachable, reason)).isEmpty)
+        }
+        // It left.
+        let away = FileProblem(.unreachable, "The phone is not connected.")
+        #expect(phone.events(of: away) == [.refused(AwaitedPhone.request)])
     }
 
     @Test func octantsAreDrawnByKnownTerminalsOnly() {

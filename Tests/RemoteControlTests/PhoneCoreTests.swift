@@ -488,7 +488,7 @@ struct PhoneCoreTests {
             _ = try await core.location(of: FileID(1001))
         }
         #expect(unread?.code == .file(.unreachable))
-        #expect(unread?.sentence.hasPrefix("A different profile is active on the phone") == true)
+        #expect(unread?.sentence.hasPrefix("The phone shows another profile: choose “alice”") == true)
         let message = try desk.compose("a.txt", [1], id: "one", for: core)
         #expect(
             await error { () throws(ChatError) in _ = try await core.send(message, to: .direct(1)) }

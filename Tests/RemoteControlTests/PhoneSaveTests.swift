@@ -34,8 +34,8 @@ struct PhoneSaveTests {
             phone.core.change { $0.history.append(message) }
         }
 
-        /// Runs the command until its end.
-        func save(_ more: [String] = []) async throws -> (ending: ChildProcess.Ending, errors: String) {
+        /// Starts the command and connects the phone.
+        func begin(_ more: [String] = []) async throws -> RunningProcess {
             let saving = try await ChatFSProcess.start(
                 [
                     "phone", "save", "--all", folder.path("Backup"), "--listen", "127.0.0.1", "--data",
@@ -43,6 +43,12 @@ struct PhoneSaveTests {
                 ] + more, environment: ["HOME": folder.path])
             let link = try await wait(for: "a link") { saving.lines.first { $0.hasPrefix("xrcp:/") } }
             try phone.connect(to: link)
+            return saving
+        }
+
+        /// Runs the command until its end.
+        func save(_ more: [String] = []) async throws -> (ending: ChildProcess.Ending, errors: String) {
+            let saving = try await begin(more)
             return (try await saving.ending(), saving.errors)
         }
 
@@ -84,6 +90,28 @@ struct PhoneSaveTests {
         // A file of that name has a number.
         #expect(
             try place.folder.read("Backup/bob/messages (2).jsonl") == Array("messages.jsonl".utf8))
+    }
+
+    @Test func anotherProfileIsNamedAndAwaited() async throws {
+        let place = try Place()
+        place.add(1, "there.bin", isThere: true)
+        #expect(try await place.save().ending == .code(0))
+        place.add(2, "later.bin", isThere: true)
+        place.phone.activate(user: 2)
+        let saving = try await place.begin()
+        try await wait(until: "it names the profile") {
+            saving.errors.contains("The phone shows another profile: choose “alice”")
+        }
+        #expect(saving.isRunning)
+        place.phone.leave()
+        place.phone.activate(user: 1)
+        let link = try await wait(for: "another link") {
+            let links = saving.lines.filter { $0.hasPrefix("xrcp:/") }
+            return links.count > 1 ? links.last : nil
+        }
+        try place.phone.connect(to: link)
+        #expect(try await saving.ending() == .code(0), "\(saving.errors)")
+        #expect(try place.saved() == ["there.bin", "later.bin"])
     }
 
     @Test func policyAndLimitReceiveNothing() async throws {

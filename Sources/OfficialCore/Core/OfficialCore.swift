@@ -79,7 +79,7 @@ public final class OfficialCore: ChatCore, ContactForwarding {
         connection = CoreConnection(
             transport, held,
             identity: CoreIdentity(
-                transport, index, user: profile.id, isPhone: settings.phone != nil,
+                transport, index, of: profile, isPhone: settings.phone != nil,
                 timeout: settings.connectTimeout))
         suspension = CoreSuspension(transport, held, settings)
         let descriptions = Descriptions(connection, trust, hasProxy: settings.hasProxy)
@@ -276,7 +276,13 @@ public final class OfficialCore: ChatCore, ContactForwarding {
                 // Without a connection, a new one follows.
                 guard error.code == .otherDatabase || error.code == .unidentified else { return false }
                 if told != error.sentence {
-                    log.warning("core not verified: error=\(error.sentence)")
+                    let line = "core not verified: error=\(error.sentence)"
+                    if error.code == .otherDatabase, let phone = settings.phone {
+                        phone.refuse(error.sentence)
+                        log.information(line)
+                    } else {
+                        log.warning(line)
+                    }
                     index.events.tell(.coreUnreachable(error.sentence))
                 }
                 if error.code == .otherDatabase {

@@ -77,6 +77,8 @@ public struct OfficialCoreSettings: Sendable {
         public var pairingTimeout = Duration.seconds(24 * 3600)
         /// Stores the profile. Blocks.
         public var note: @Sendable (Profile) throws -> Void = { _ in }
+        /// Shows its user a sentence that tells why the connected phone is not used. Must return at once.
+        public var refuse: @Sendable (String) -> Void = { _ in }
 
         public init(profile: Profile?) { self.profile = profile }
     }

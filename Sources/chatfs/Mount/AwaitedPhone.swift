@@ -1,23 +1,48 @@
 import Base
 import ChatCore
 import Notifications
-import Synchronization
+import OfficialCore
 
-/// Tells the user of a phone's mount that a program waits for a file that only the phone has: once, until the phone was
-/// connected again. Any thread.
+/// Tells the user of a phone's mount that a program waits for a file that only the phone has, or that the phone shows
+/// another profile: each once, until the phone was connected again. Any thread.
 final class AwaitedPhone: Sendable {
-    private let isTold = Atomic(false)
+    private let told = Lock<RefusedRequest?>(nil)
+    private let reasonOfOther: String
+    /// The request for a phone with another profile.
+    let other: RefusedRequest
 
     static let request = RefusedRequest(
         "A file is only on it. Open SimpleX and choose “Use from desktop”.", title: "Your phone is needed")
 
+    /// - Parameter profile: The profile of the mount.
+    init(of profile: Profile) {
+        reasonOfOther = OfficialCoreError.otherProfile(than: profile).sentence
+        other = RefusedRequest(
+            "Choose the profile of its folder in SimpleX on the phone, then “Use from desktop” again.",
+            subject: profile.displayName, title: "Your phone shows another profile")
+    }
+
     /// The phone is connected.
-    func noteConnection() { isTold.store(false, ordering: .releasing) }
+    func noteConnection() { told.withLock { $0 = nil } }
+
+    /// Returns the event of a phone that is connected and not used, or none.
+    func events(ofAbsence reason: String) -> [NotificationEvent] {
+        guard reason == reasonOfOther else { return [] }
+        noteConnection()
+        return tell(other)
+    }
 
     /// Returns the event of a file's problem, or none.
     func events(of problem: FileProblem?) -> [NotificationEvent] {
-        guard problem?.kind == .unreachable else { return [] }
-        let isFirst = !isTold.exchange(true, ordering: .acquiringAndReleasing)
-        return isFirst ? [.refused(Self.request)] : []
+        guard let problem, problem.kind == .unreachable else { return [] }
+        return tell(problem.sentence == reasonOfOther ? other : Self.request)
+    }
+
+    private func tell(_ request: RefusedRequest) -> [NotificationEvent] {
+        let isNew = told.withLock { told in
+            defer { told = request }
+            return told != request
+        }
+        return isNew ? [.refused(request)] : []
     }
 }

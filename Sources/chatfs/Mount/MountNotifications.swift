@@ -57,7 +57,7 @@ final class MountNotifications: Sendable {
             settings.previews.offersThoseOfMessages ? NotificationPictures(core: core.core) : nil
         source = NotificationSource(
             core: core.core, contents: hydrator, lister: fileSystem.lister,
-            phone: settings.coreChoice.official?.isPhone == true ? AwaitedPhone() : nil)
+            phone: settings.coreChoice.official?.isPhone == true ? AwaitedPhone(of: core.core.profile) : nil)
         let revealing = Lock(Revealing())
         self.revealing = revealing
         actions = NotificationActions(

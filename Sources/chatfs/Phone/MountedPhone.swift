@@ -35,6 +35,7 @@ struct MountedPhone: Sendable {
         var phone = OfficialCoreSettings.Phone(profile: known.profile)
         phone.receiveLimit = choice.phone.limit
         phone.note = { try store.note($0) }
+        phone.refuse = { Terminal.note($0) }
         official.phone = phone
         official.pageSize = 100
         official.comparesFirst = false

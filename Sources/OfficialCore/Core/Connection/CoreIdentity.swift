@@ -10,7 +10,7 @@ import ChatCore
 final class CoreIdentity: Sendable {
     private let transport: any OfficialTransport
     private let index: IndexStore
-    private let user: Int64
+    private let profile: Profile
     /// True for a phone: its user may switch profiles there, and its database is identified by the
     /// certificate.
     private let isPhone: Bool
@@ -18,10 +18,10 @@ final class CoreIdentity: Sendable {
     private let known = Lock<String?>(nil)
 
     init(
-        _ transport: any OfficialTransport, _ index: IndexStore, user: Int64, isPhone: Bool = false,
+        _ transport: any OfficialTransport, _ index: IndexStore, of profile: Profile, isPhone: Bool = false,
         timeout: Duration
     ) {
-        (self.transport, self.index, self.user, self.timeout) = (transport, index, user, timeout)
+        (self.transport, self.index, self.profile, self.timeout) = (transport, index, profile, timeout)
         self.isPhone = isPhone
     }
 
@@ -51,15 +51,13 @@ final class CoreIdentity: Sendable {
         do throws(OfficialCoreError) {
             answer = try await transport.request(.user, lane: lane, timeout: timeout, connection: connection)
         } catch {
-            throw error.refusal?.has("noActiveUser") == true ? Self.anotherOnPhone : Self.whenBusy(error)
+            let hasNone = error.refusal?.has("noActiveUser") == true
+            throw hasNone ? OfficialCoreError.otherProfile(than: profile) : Self.whenBusy(error)
         }
-        guard case .activeUser(let active) = answer, active.id == user else { throw Self.anotherOnPhone }
+        guard case .activeUser(let active) = answer, active.id == profile.id else {
+            throw OfficialCoreError.otherProfile(than: profile)
+        }
     }
-
-    private static let anotherOnPhone = OfficialCoreError(
-        .otherDatabase,
-        "A different profile is active on the phone: switch to the profile shown here in SimpleX and "
-            + "connect again.")
 
     /// Returns `.unidentified` for a connected phone that does not answer in time or refuses to.
     private static func whenBusy(_ error: OfficialCoreError) -> OfficialCoreError {
@@ -76,7 +74,7 @@ final class CoreIdentity: Sendable {
     {
         do throws(OfficialCoreError) {
             let answer = try await transport.request(
-                .query("SELECT created_at FROM users WHERE user_id = \(user)"), lane: lane,
+                .query("SELECT created_at FROM users WHERE user_id = \(profile.id)"), lane: lane,
                 timeout: timeout, connection: connection)
             guard case .rows(let rows) = answer else { return nil }
             // The first line is the header, so the core has no user with this number.
