@@ -282,6 +282,23 @@ struct PhoneCoreTests {
         await core.shutDown()
     }
 
+    @Test func replacedFileLeavesNoCopy() async throws {
+        let (desk, phone) = (try PhoneDesk(), try ChatPhone())
+        phone.put([1], as: "old")
+        phone.put([2], as: "new")
+        phone.core.change { $0.history.append(Self.message(1, "old", 1, path: "old")) }
+        let core = try await connected(desk, phone)
+        let copy = try #require(try await core.location(of: FileID(1001)))
+        var later = Self.message(1, "new", 1, path: "new")
+        later.reusedFile = 1777
+        phone.core.change { [later] in $0.history.change(1) { $0 = later } }
+        phone.core.tell("chatItemUpdated", later)
+        try await wait(until: "the file is another") { try await core.item(of: FileID(1777)) != nil }
+        try await wait(until: "its copy is gone") { access(copy.path, F_OK) != 0 }
+        #expect(try PhoneDesk.content(try await core.location(of: FileID(1777))) == [2])
+        await core.shutDown()
+    }
+
     @Test func reusedFileNumberIsAnotherFile() async throws {
         let (desk, phone) = (try PhoneDesk(), try ChatPhone())
         phone.put([1], as: "old")

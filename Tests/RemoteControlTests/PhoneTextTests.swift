@@ -85,6 +85,16 @@ struct PhoneTextTests {
         await core.shutDown()
     }
 
+    @Test func messageThatLosesItsFileStaysInTheLog() async throws {
+        let (desk, phone) = (try PhoneDesk(), try ChatPhone())
+        phone.core.change { $0.history.append(ScriptedMessage(id: 1, contact: 1, name: "a.bin")) }
+        let core = try await desk.connected(phone)
+        phone.core.tell("chatItemUpdated", Self.text(1, "only text"))
+        try await wait(until: "its file is gone") { try await core.itemCount() == 0 }
+        #expect(try await lines(core) == ["message  a.bin", "edit only text"])
+        await core.shutDown()
+    }
+
     @Test func messagesDeletedMeanwhileLeaveTheLog() async throws {
         let (desk, phone) = (try PhoneDesk(), try ChatPhone())
         phone.core.change { state in

@@ -68,8 +68,12 @@ final class IndexChange {
         try takeText(item, isArrival: occasion == .arrival || occasion == .sending)
         let before = try tables.items.item(item.id)
         guard let shown = item.chatItem(own: owner, filesFolder: filesFolder), let told = shown.file else {
-            if before != nil { try remove([item.id], item.deletion?.reason ?? .deleted) }
+            // Its text may stay.
+            if before != nil { try removeFiles(of: [item.id], item.deletion?.reason ?? .deleted) }
             return nil
+        }
+        if let former = before?.file?.id, former != told.id, let copy = try tables.keptCopies.forget(former) {
+            abandonedCopies.append(copy)
         }
         // The core gives the number of a deleted file to a later one, but never that of a message.
         if let other = try tables.items.item(of: told.id), other.id != item.id {
@@ -192,10 +196,15 @@ final class IndexChange {
 
     /// Removes deleted items. Pages requested before do not restore them.
     func remove(_ items: [ItemID], _ reason: DeletionReason) throws {
+        for id in items { try dropText(id) }
+        try removeFiles(of: items, reason)
+    }
+
+    /// As `remove`, but leaves the lines of a log.
+    private func removeFiles(of items: [ItemID], _ reason: DeletionReason) throws {
         recent.note(items)
         var removed: [(chat: ChatReference, item: ItemID)] = []
         for id in items {
-            try dropText(id)
             guard let item = try tables.items.item(id) else { continue }
             try tables.items.remove(id)
             removed.append((item.chat, id))
