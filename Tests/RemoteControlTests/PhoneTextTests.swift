@@ -85,6 +85,42 @@ struct PhoneTextTests {
         await core.shutDown()
     }
 
+    @Test func messageThatReturnsIsANewLine() async throws {
+        let (desk, phone) = (try PhoneDesk(), try ChatPhone())
+        phone.core.change { state in
+            for id in 1...2 { state.history.append(Self.text(Int64(id), "number \(id)")) }
+        }
+        let core = try await desk.connected(phone)
+        phone.core.tellGone(1)
+        try await wait(until: "it is gone") { try await lines(core).first == "disappeared" }
+        phone.core.tellNew(Self.text(1, "number 1"))
+        try await wait(until: "it is back") { try await lines(core).count == 3 }
+        // Blank lines are never looked for.
+        try core.index.write { try $0.walks.repeatAll() }
+        phone.leave()
+        try phone.connect(to: try await desk.link())
+        try await wait(until: "it is connected") { try await core.hasReadHistory() }
+        #expect(try await lines(core) == ["disappeared", "message number 2", "message number 1"])
+        await core.shutDown()
+    }
+
+    @Test func messageStaysInItsChat() async throws {
+        let (desk, phone) = (try PhoneDesk(), try ChatPhone())
+        phone.core.change { state in
+            state.contacts[8] = "carol"
+            state.history.append(Self.text(1, "first"))
+        }
+        let core = try await desk.connected(phone)
+        var moved = Self.text(1, "other")
+        moved.chat = "@8"
+        phone.core.tell("chatItemUpdated", moved)
+        phone.core.tellNew(Self.text(2, "last"))
+        try await wait(until: "the last is there") { try await lines(core).last == "message last" }
+        #expect(try await lines(core) == ["message first", "message last"])
+        #expect(try await core.messageLogs()[.direct(8)] == nil)
+        await core.shutDown()
+    }
+
     @Test func messageThatLosesItsFileStaysInTheLog() async throws {
         let (desk, phone) = (try PhoneDesk(), try ChatPhone())
         phone.core.change { $0.history.append(ScriptedMessage(id: 1, contact: 1, name: "a.bin")) }

@@ -55,17 +55,28 @@ struct TextTable {
     func take(
         _ line: TextLine, in reference: APIChatReference, isArrival: Bool, at time: Timestamp
     ) throws -> Bool {
+        // Blank lines stay so: a message that returns is a new one.
         let known = try connection.first(
-            "SELECT number, line, position IS NULL AS waits FROM text WHERE item = ? ORDER BY number DESC LIMIT 1",
-            line.item.rawValue
-        ) { (number: $0.integer("number"), line: $0.bytes("line"), waits: $0.bool("waits")) }
+            """
+            SELECT number, chat, line, position IS NULL AS waits FROM text WHERE item = ? AND seen < ?
+            ORDER BY number DESC LIMIT 1
+            """, line.item.rawValue, Int64.max
+        ) { row in
+            (
+                number: row.integer("number"), chat: row.text("chat"), line: row.bytes("line"),
+                waits: row.bool("waits")
+            )
+        }
         guard let known else {
             let isPlaced = try !isBeingRead(reference) || (isArrival && log(of: reference.chat) != nil)
             try insert(line.bytes(.message), of: line.item, in: reference, isPlaced: isPlaced, at: time)
             return isPlaced
         }
+        // A message stays in its chat.
+        guard known.chat == reference.chat.description else { return false }
         try connection.execute(
-            "UPDATE text SET seen = \(Self.walk) WHERE item = ?", reference.description, line.item.rawValue)
+            "UPDATE text SET seen = \(Self.walk) WHERE item = ? AND seen < ?", reference.description,
+            line.item.rawValue, Int64.max)
         guard TextLine.text(of: known.line) != line.text else { return false }
         if known.waits {
             try connection.execute(
