@@ -142,6 +142,25 @@ struct PhoneCoreTests {
         await core.shutDown()
     }
 
+    @Test func keptPreviewFollowsItsMessage() async throws {
+        let (desk, phone) = (try PhoneDesk(), try ChatPhone())
+        var picture = Self.message(1, "a.jpg", 2)
+        (picture.type, picture.preview) = ("image", "data:image/jpg;base64,AA==")
+        phone.core.change { $0.history.append(picture) }
+        let core = try await connected(desk, phone)
+        #expect(try await core.preview(of: ItemID(1), in: .direct(1)) == picture.preview)
+        for preview in ["data:image/jpg;base64,BB==", String(repeating: "x", count: 100_000)] {
+            picture.preview = preview
+            phone.core.change { state in state.history.change(1) { $0.preview = preview } }
+            phone.core.tell("chatItemUpdated", picture)
+            try await wait(until: "it is the other one") {
+                try await core.preview(of: ItemID(1), in: .direct(1)) == preview
+            }
+        }
+        #expect(try core.index.read { try $0.previews.preview(of: ItemID(1)) } == nil, "it is too long")
+        await core.shutDown()
+    }
+
     /// Decrypts a stored file with the keys of its message, if there are any.
     private static func plain(_ stored: [UInt8], sentWith command: String) throws -> [UInt8] {
         guard let key = command.firstMatch(of: /"fileKey":"([^"]+)"/),

@@ -92,6 +92,7 @@ final class IndexChange {
         try tables.items.put(
             shown, file, reference: item.chat.reference.description, isRead: item.isRead)
         if item.disappears { try tables.items.noteThatItDisappears(item.id) }
+        if isRemote { try tables.previews.follow(shown.content.preview, of: item.id) }
         guard let after = try tables.items.item(item.id) else { return nil }
         if before == nil {
             if occasion != .sending { tell(.newChatItems([after])) }

@@ -6,6 +6,9 @@ import Store
 struct PreviewTable {
     private let connection: Connection
 
+    /// The longest kept preview in bytes. Longer ones are not shown either.
+    private static let longest = 65_536
+
     init(_ connection: Connection) { self.connection = connection }
 
     func preview(of item: ItemID) throws -> String? {
@@ -13,8 +16,14 @@ struct PreviewTable {
     }
 
     func put(_ uri: String, of item: ItemID) throws {
+        guard uri.utf8.count <= Self.longest else { return }
         try connection.execute(
             "INSERT OR REPLACE INTO preview (item, uri) SELECT id, ? FROM item WHERE id = ?", uri,
             item.rawValue)
+    }
+
+    /// Drops a preview that differs from the present one of its message.
+    func follow(_ uri: String, of item: ItemID) throws {
+        try connection.execute("DELETE FROM preview WHERE item = ? AND uri != ?", item.rawValue, uri)
     }
 }
