@@ -22,6 +22,9 @@ final class PhoneDesk: Sendable {
 
     var core: String { folder.path(name.withLock { $0 }) }
 
+    /// Files made for events that wait.
+    let spills = Lock(0)
+
     /// The address of this computer: any of 127.0.0.0/8.
     let address = Lock("127.0.0.1")
 
@@ -76,8 +79,10 @@ final class PhoneDesk: Sendable {
     }
 
     private func transport(_ store: PairingStore, _ limits: ReversedServer.Limits) -> PhoneTransport {
-        let memory: @Sendable () throws(SystemError) -> OpenFile = { () throws(SystemError) in
-            try OpenFile.inMemory()
+        let memory: @Sendable () throws(SystemError) -> OpenFile = {
+            [spills] () throws(SystemError) -> OpenFile in
+            spills.withLock { $0 += 1 }
+            return try OpenFile.inMemory()
         }
         var waiting = PhoneTransportSettings(
             place: { [address] in

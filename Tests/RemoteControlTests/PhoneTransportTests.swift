@@ -71,6 +71,35 @@ struct PhoneTransportTests {
         await place.transport.close()
     }
 
+    @Test func eventsOfASlowListenerWaitOnTheDisk() async throws {
+        let desk = try PhoneDesk()
+        let transport = try desk.transport()
+        let (asked, count) = (Lock(0), 40)
+        let text = String(repeating: "x", count: 100_000)
+        let phone = try ScriptedPhone(link: try await desk.link()) { json, _ in
+            guard json.contains(#""type":"recv""#) else { return nil }
+            let number = asked.withLock { asked in
+                asked += 1
+                return asked
+            }
+            guard number <= count else { return nil }
+            let event = #"{"type":"event \#(number)","text":"\#(text)"}"#
+            return (#"{"type":"chatEvent","chatEvent":{"result":\#(event)}}"#, nil)
+        }
+        try phone.confirm()
+        // The phone is asked although no event is taken.
+        try await wait(until: "all are fetched") { asked.withLock { $0 } > count }
+        try await wait(until: "some are on the disk") { desk.spills.withLock { $0 } > 0 }
+        var names: [String] = []
+        for await case .event(let event) in transport.events() {
+            if case .other(let name) = event.kind { names.append(name) }
+            if names.count == count { break }
+        }
+        #expect(names == (1...count).map { "event \($0)" })
+        phone.leave()
+        await transport.close()
+    }
+
     @Test func commandWhoseTurnComesTooLateIsNotSent() async throws {
         let place = try await Place()
         let first = place.ask(.user, .foreground)

@@ -16,8 +16,12 @@ public final class PhoneTransport: OfficialTransport {
 
     public let remoteFiles: (any RemoteFiles)?
     private let stream = TransportEvents()
+    /// Places for events that the listener has not taken. The others wait in the queue of their session.
+    private let places = AsyncSemaphore(PhoneTransport.maxEvents)
     private let lanes: [TransportLane: PhoneLane]
     private let state: Lock<State>
+
+    private static let maxEvents = 8
 
     private init() {
         let state = Lock(State())
@@ -34,7 +38,7 @@ public final class PhoneTransport: OfficialTransport {
         let listener = PhoneSessionListener(
             began: { [weak transport] in transport?.began($0) },
             lost: { [weak transport] in transport?.lostEvents() },
-            told: { [weak transport] in transport?.stream.tell(.event($0)) },
+            told: { [weak transport] in await transport?.tell($0) },
             ended: { [weak transport] in transport?.ended($0) },
             silent: { [weak transport] in transport?.silent($0, $1) })
         let task = Task {
@@ -90,7 +94,15 @@ public final class PhoneTransport: OfficialTransport {
 
     public func connection(of lane: TransportLane) -> UInt64 { state.withLock { $0.number } }
 
-    public func events() -> AsyncStream<TransportEvent> { stream.stream() }
+    public func events() -> AsyncStream<TransportEvent> {
+        let events = stream.stream()
+        return AsyncStream<TransportEvent>(unfolding: { [places] in
+            var iterator = events.makeAsyncIterator()
+            let event = await iterator.next(isolation: nil)
+            if case .event = event { places.release() }
+            return event
+        })
+    }
 
     public func close() async {
         let (connection, waiting) = state.withLock { state in
@@ -114,6 +126,13 @@ public final class PhoneTransport: OfficialTransport {
             return true
         }
         if isWanted { stream.tell(.connected) } else { connection.close() }
+    }
+
+    /// Passes an event on as soon as there is a place.
+    private func tell(_ event: APIEvent) async {
+        // Cancelled at the end of the session.
+        guard await places.acquire() else { return }
+        stream.tell(.event(event))
     }
 
     /// Reports a disconnection, so that the listener reads the state again.

@@ -10,7 +10,8 @@ struct PhoneSessionListener: Sendable {
     var began: @Sendable (PhoneConnection) -> Void
     /// Events were lost.
     var lost: @Sendable () -> Void
-    var told: @Sendable (APIEvent) -> Void
+    /// Returns when the next event may follow.
+    var told: @Sendable (APIEvent) async -> Void
     var ended: @Sendable (PhoneConnection) -> Void
     /// The phone stopped answering (true), or answers again.
     var silent: @Sendable (PhoneConnection, Bool) -> Void
@@ -150,7 +151,7 @@ struct PhoneWaiting: Sendable {
             Task {
                 while let next = await pump.next() {
                     switch next {
-                    case .event(let json): sessions.told(APIEvent(json))
+                    case .event(let json): await sessions.told(APIEvent(json))
                     case .lost: sessions.lost()
                     }
                 }
