@@ -68,6 +68,21 @@ struct PlainFolderTests {
         return status
     }
 
+    @Test func logIsReplacedWhole() throws {
+        let place = try open()
+        func read() throws -> String {
+            String(decoding: try folder.read("clear/Zoe/messages.jsonl"), as: UTF8.self)
+        }
+        try place.putLog(Array("old".utf8), at: 0)
+        try place.endLog(chat: "Zoe")
+        try place.putLog(Array("ne".utf8), at: 0)
+        #expect(try read() == "old")
+        try place.putLog(Array("w".utf8), at: 2)
+        try place.endLog(chat: "Zoe")
+        #expect(try read() == "new")
+        #expect(try !folder.names(in: "clear").contains(".new"))
+    }
+
     @Test("an unreadable manifest is not a missing one")
     func unreadableManifest() throws {
         do {

@@ -32,6 +32,8 @@ public final class PlainFolder {
     /// Places in the manifest.
     private var paths: [String: Int] = [:]
     private var unsaved = 0
+    /// The log that is being written.
+    private var log: OpenFile?
 
     private static let lockName = ".lock"
     private static let logName = "messages.jsonl"
@@ -115,13 +117,31 @@ public final class PlainFolder {
         }
     }
 
-    /// Replaces the log of a chat, which is not in the manifest.
+    /// Writes a piece of a chat's log, which is not in the manifest. The piece at 0 begins the log.
+    /// - Throws: `.noSpace`, `.file`.
+    public func putLog(_ bytes: [UInt8], at offset: UInt64) throws(ArchiveError) {
+        try wrappingSystemError { () throws(SystemError) in
+            if offset == 0 {
+                log = try OpenFile(
+                    Self.unfinished, flags: O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, in: folder.directory)
+            }
+            try log?.write(bytes, at: offset)
+        }
+    }
+
+    /// Replaces the log of a chat by the one that was written.
     /// - Parameter chat: The chat's folder name.
     /// - Throws: `.noSpace`, `.file`.
-    public func putLog(_ bytes: [UInt8], chat: String) throws(ArchiveError) {
+    public func endLog(chat: String) throws(ArchiveError) {
+        guard let written = log else { return }
+        log = nil
         try wrappingSystemError { () throws(SystemError) in
             let place = try PrivateFolder.folder(chat, in: folder.directory)
-            try PrivateFolder.write(bytes, to: Self.logName, in: place)
+            try written.synchronise()
+            try check("replace a log") {
+                renameat(folder.directory.descriptor, Self.unfinished, place.descriptor, Self.logName)
+            }
+            try place.synchronise()
         }
     }
 

@@ -17,7 +17,7 @@ struct PhoneSave: Sendable {
 
     private static let page = 500
     /// Bytes of a log that are read at once.
-    private static let piece = 1 << 20
+    private static let piece: UInt64 = 1 << 20
     private static let pause = Duration.milliseconds(200)
     /// Maximum number of named files for each reason.
     private static let maxNamed = 10
@@ -209,14 +209,16 @@ struct PhoneSave: Sendable {
         let logs = try await core.messageLogs()
         for (chat, name) in places {
             guard let size = logs[chat.reference]?.size else { continue }
-            var bytes: [UInt8] = []
-            while UInt64(bytes.count) < size {
-                let more = try await core.messageLog(
-                    of: chat.reference, from: UInt64(bytes.count), count: Self.piece)
-                if more.isEmpty { break }
-                bytes += more
+            var written: UInt64 = 0
+            // A log that grows meanwhile ends with a whole line too.
+            while written < size {
+                let piece = try await core.messageLog(
+                    of: chat.reference, from: written, count: Int(min(size - written, Self.piece)))
+                if piece.isEmpty { break }
+                try await folder.putLog(piece, at: written)
+                written += UInt64(piece.count)
             }
-            try await folder.putLog(bytes, chat: name)
+            try await folder.endLog(chat: name)
         }
     }
 

@@ -50,9 +50,14 @@ struct PlainFolderQueue: @unchecked Sendable {
         try await ThreadPool.shared.run { () throws(any Error) in try put(now: file) }
     }
 
-    /// Replaces the log of a chat.
-    func putLog(_ bytes: [UInt8], chat: String) async throws {
-        try await ThreadPool.shared.run { () throws(any Error) in try folder.putLog(bytes, chat: chat) }
+    /// As `PlainFolder.putLog`.
+    func putLog(_ bytes: [UInt8], at offset: UInt64) async throws {
+        try await ThreadPool.shared.run { () throws(any Error) in try folder.putLog(bytes, at: offset) }
+    }
+
+    /// As `PlainFolder.endLog`.
+    func endLog(chat: String) async throws {
+        try await ThreadPool.shared.run { () throws(any Error) in try folder.endLog(chat: chat) }
     }
 
     func save() async throws {
