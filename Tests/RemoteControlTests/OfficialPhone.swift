@@ -66,6 +66,15 @@ final class OfficialPhone: Sendable {
         return !found.output.isEmpty
     }
 
+    /// The path of a file in its folder of files.
+    func path(of name: String) -> String { folder.path("files/" + name) }
+
+    /// Whether it has a whole file of this size.
+    func has(_ name: String, size: Int) -> Bool {
+        var status = stat()
+        return lstat(path(of: name), &status) == 0 && Int(status.st_size) == size
+    }
+
     /// Returns the answer to a command.
     @discardableResult
     func command(_ text: String) async throws -> String {

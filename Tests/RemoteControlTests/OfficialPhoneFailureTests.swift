@@ -2,6 +2,7 @@ import Base
 import ChatCore
 import Cryptography
 import Glibc
+import Posix
 import TestSupport
 import Testing
 
@@ -90,5 +91,52 @@ struct OfficialPhoneFailureTests {
         let file = try #require(items.first?.file?.id)
         #expect(try PhoneDesk.content(try await stage.core.location(of: file)) == Self.content)
         await stage.core.shutDown()
+    }
+
+    /// Kills the phone before it sees the command for the message of a stored file, or milliseconds after.
+    enum Kill: Int, CaseIterable {
+        case unseen = -1
+        case atOnce = 0
+        case soon = 20
+        case late = 100
+    }
+
+    @Test(arguments: Kill.allCases)
+    func phoneKilledWhileSendingGetsOneMessageAtMost(_ kill: Kill) async throws {
+        var stage = try await Stage()
+        let (core, notes, phone) = (stage.core, stage.notes, stage.phone)
+        let content = Array(Self.content.prefix(32 << 20))
+        let message = try stage.desk.compose("film.bin", content, id: "one", for: core)
+        let sending = Task { try await core.send(message, to: notes) }
+        try await wait(until: "it begins") { try await phone.hasLargeFile() }
+        // The command waits for the index.
+        let (isHeld, mayGo) = (Lock(false), Lock(false))
+        defer { mayGo.withLock { $0 = true } }
+        Thread.start("hold-index") {
+            _ = try? core.index.write { _ in
+                isHeld.withLock { $0 = true }
+                while !mayGo.withLock({ $0 }) { usleep(1000) }
+            }
+        }
+        try await wait(until: "the index is held") { isHeld.withLock { $0 } }
+        try await wait(until: "the file is stored") { phone.has("film.bin", size: content.count) }
+        // The answer arrives meanwhile.
+        try await Task.sleep(for: .seconds(2))
+        if kill == .unseen { phone.program.send(SIGSTOP) }
+        mayGo.withLock { $0 = true }
+        try await Task.sleep(for: .milliseconds(kill == .unseen ? 1000 : kill.rawValue))
+        try await stage.fail(.killed)
+        let first = try? await sending.value
+        var second: ChatErrorCode?
+        do throws(ChatError) { _ = try await core.send(message, to: notes) } catch { second = error.code }
+        try await wait(until: "the history is read") { try await core.hasReadHistory() }
+        let items = try await core.items(of: notes, before: nil, count: 10)
+        #expect(second == nil || second == .sendingUnsure)
+        #expect(items.count == (second == nil ? 1 : 0))
+        if kill == .unseen { #expect(first == nil && second == .sendingUnsure) }
+        if let file = items.first?.file?.id {
+            #expect(try PhoneDesk.content(try await core.location(of: file)) == content)
+        }
+        await core.shutDown()
     }
 }

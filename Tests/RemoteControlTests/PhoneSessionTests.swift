@@ -10,7 +10,7 @@ import Testing
 @testable import RemoteControl
 
 /// The computer's side of a session, listening on loopback.
-private final class Computer: Sendable {
+final class Computer: Sendable {
     private struct Seen {
         var code: SessionCode?
         var connection: PhoneConnection?
@@ -27,6 +27,7 @@ private final class Computer: Sendable {
     init(
         _ pairing: Pairing? = nil, limits: ReversedServer.Limits = .init(),
         confirmation: Duration = .seconds(300), timeout: Duration = .seconds(65),
+        versions: AppVersionRange = RecordedSession.versions,
         remembers: @escaping @Sendable () -> Void = {}
     ) throws {
         let pairing = try pairing ?? .make()
@@ -34,8 +35,7 @@ private final class Computer: Sendable {
         let seen = Lock(Seen())
         self.seen = seen
         var settings = PhoneListenerSettings(
-            endpoint: Endpoint(host: "127.0.0.1", port: 0), versions: RecordedSession.versions,
-            name: DeviceName("Computer"))
+            endpoint: Endpoint(host: "127.0.0.1", port: 0), versions: versions, name: DeviceName("Computer"))
         settings.limits = limits
         (settings.confirmation, settings.timeout) = (confirmation, timeout)
         listener = try PhoneListener.start(
