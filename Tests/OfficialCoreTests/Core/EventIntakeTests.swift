@@ -139,13 +139,13 @@ struct EventIntakeTests {
             #","rcvFileDescr":{"fileDescrText":"chunkSize: 1","fileDescrComplete":true}"#)
         #expect(await place.told() == ["rcvFileDescrReady"])
         #expect(try status() == .rcvInvitation(described: true))
-        #expect(try await place.descriptions.description(of: FileID(1007)) == "chunkSize: 1")
+        #expect(try await place.descriptions.description(of: FileID(1007), in: ItemID(7)) == "chunkSize: 1")
         // A later event without description does not change this.
         _ = try place.take("chatItemUpdated", Self.item, "")
         #expect(try status() == .rcvInvitation(described: true))
         _ = try place.take("rcvFileComplete", Self.message("rcvComplete"), Self.file)
         // From here the description comes from the database, which has none.
-        #expect(try await place.descriptions.description(of: FileID(1007)) == nil)
+        #expect(try await place.descriptions.description(of: FileID(1007), in: ItemID(7)) == nil)
     }
 
     @Test("kind, size and direction decide about automatic reception")

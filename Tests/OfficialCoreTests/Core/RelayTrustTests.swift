@@ -158,20 +158,22 @@ struct RelayTrustTests {
                 #"{"type":"sQLResult","rows":[\#(rows.map { "\"\($0)\"" }.joined(separator: ","))]}"#
             }
         }
-        let file = FileID(7)
-        #expect(try await rows("h", "C3A46162").description(of: file) == "äab")
-        #expect(try await rows("h", "c3A4").description(of: file) == "ä")
+        let (file, item) = (FileID(7), ItemID(1))
+        #expect(try await rows("h", "C3A46162").description(of: file, in: item) == "äab")
+        #expect(try await rows("h", "c3A4").description(of: file, in: item) == "ä")
         for bad in [rows("h"), rows(), rows("h", "C3", "C4"), rows("h", "xyz"), rows("h", "C")] {
-            #expect(try await bad.description(of: file) == nil)
+            #expect(try await bad.description(of: file, in: item) == nil)
         }
         let refusing = descriptions { _ in #"{"type":"chatCmdError","chatError":{"type":"error"}}"# }
-        #expect(try await refusing.description(of: file) == nil)
+        #expect(try await refusing.description(of: file, in: item) == nil)
         let told = rows("h", "C3A4")
-        told.note("told", of: file)
-        #expect(try await told.description(of: file) == "told")
+        told.note("told", of: file, in: item)
+        #expect(try await told.description(of: file, in: item) == "told")
+        // A later file has the same number.
+        #expect(try await told.description(of: file, in: ItemID(2)) == "ä")
         told.forget(file)
-        #expect(try await told.description(of: file) == "ä")
-        #expect(try await told.description(of: FileID(8)) == "ä")
+        #expect(try await told.description(of: file, in: item) == "ä")
+        #expect(try await told.description(of: FileID(8), in: item) == "ä")
     }
 
     @Test(

@@ -114,7 +114,7 @@ final class EventIntake: Sendable {
         switch kind {
         case .rcvFileDescrReady(let item, let description):
             guard description.isComplete else { break }
-            if let file = item.file?.id { descriptions.note(description.text, of: file) }
+            if let file = item.file?.id { descriptions.note(description.text, of: file, in: item.id) }
             recent.note([item.id])
             try change.take(item, .described, .described)
         case .rcvFileAccepted(let item): try take(item, change, .accepted)

@@ -24,7 +24,10 @@ final class Descriptions: Sendable {
         self.hasProxy = hasProxy
     }
 
-    func note(_ text: String, of file: FileID) { state.withLock { $0.texts[file] = text } }
+    func note(_ text: String, of file: FileID, in item: ItemID) {
+        state.withLock { $0.texts[file] = ToldDescription(item: item, text: text) }
+    }
+
     func forget(_ file: FileID) { state.withLock { $0.texts[file] = nil } }
 
     /// - Parameter connection: The value of `CoreConnection.number` before the request.
@@ -39,11 +42,13 @@ final class Descriptions: Sendable {
     }
 
     /// The description that an event brought. A secret.
-    func told(_ file: FileID) -> String? { state.withLock { $0.texts[file] } }
+    func told(_ file: FileID, in item: ItemID) -> String? {
+        state.withLock { $0.texts[file].flatMap { $0.item == item ? $0.text : nil } }
+    }
 
     /// Returns nil until it has arrived. A secret.
-    func description(of file: FileID) async throws(ChatError) -> String? {
-        if let known = told(file) { return known }
+    func description(of file: FileID, in item: ItemID) async throws(ChatError) -> String? {
+        if let known = told(file, in: item) { return known }
         do throws(OfficialCoreError) {
             let response = try await connection.ask(
                 .query(
@@ -61,15 +66,15 @@ final class Descriptions: Sendable {
     /// Returns a description that this process may use; nil if it may not, or if the description has not
     /// arrived.
     /// - Throws: `.file(.unreachable)` also while the core has not reported its network settings.
-    func fetchable(_ file: FileID) async throws(ChatError) -> String? {
+    func fetchable(_ file: FileID, in item: ItemID) async throws(ChatError) -> String? {
         guard hasProxy || isNetworkKnown else {
             throw ChatError(
                 .file(.unreachable), "The SimpleX core has not reported its network settings yet; try again.")
         }
         // Checked again at the end, because the core may have restarted meanwhile.
-        guard mayFetch, let text = try await description(of: file), await mayBeFetched(text), mayFetch else {
-            return nil
-        }
+        guard mayFetch, let text = try await description(of: file, in: item), await mayBeFetched(text),
+            mayFetch
+        else { return nil }
         return text
     }
 
@@ -89,18 +94,27 @@ final class Descriptions: Sendable {
     }
 }
 
-/// Descriptions from events. A contact may offer any number of files, so the earliest are forgotten beyond a limit: the
-/// core has them.
+/// A description from an event.
+struct ToldDescription: Sendable, Equatable {
+    /// The message of the file, whose number a later one may get.
+    var item: ItemID
+    var text: String
+
+    var bytes: Int { text.utf8.count }
+}
+
+/// Descriptions from events. A contact may offer any number of files, so the earliest are forgotten beyond a limit. The
+/// core has them; a phone receives their files itself.
 struct DescriptionTexts: Sendable {
-    private var texts: [FileID: String] = [:]
+    private var texts: [FileID: ToldDescription] = [:]
     private(set) var bytes = 0
 
-    static let maxBytes = 16 << 20
+    static let maxBytes = 4 << 20
 
-    subscript(file: FileID) -> String? {
+    subscript(file: FileID) -> ToldDescription? {
         get { texts[file] }
         set {
-            bytes += (newValue?.utf8.count ?? 0) - (texts[file]?.utf8.count ?? 0)
+            bytes += (newValue?.bytes ?? 0) - (texts[file]?.bytes ?? 0)
             texts[file] = newValue
             while bytes > Self.maxBytes { forgetHalf() }
         }
@@ -109,7 +123,7 @@ struct DescriptionTexts: Sendable {
     /// Forgets the earlier half of the files, whose numbers grow. Sorting them for each new file would take long.
     private mutating func forgetHalf() {
         for file in texts.keys.sorted().prefix((texts.count + 1) / 2) {
-            bytes -= texts.removeValue(forKey: file)?.utf8.count ?? 0
+            bytes -= texts.removeValue(forKey: file)?.bytes ?? 0
         }
     }
 }

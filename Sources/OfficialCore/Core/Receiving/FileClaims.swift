@@ -36,18 +36,19 @@ final class FileClaims: Sendable {
         guard let offered = item.file else { throw ChatError.noSuchFile }
         try offered.status.refuseWhenOver()
         guard descriptions.mayFetch else { return nil }
-        if remote != nil { return await claimFromRelays(file, offered) }
+        if remote != nil { return await claimFromRelays(offered, of: item.id) }
         let isUnderWay: Bool
         switch offered.status {
         case .rcvError where offered.status.isGivenUp:
             // The relays were approved when the core accepted the file. The core does not accept it twice, so
             // this process keeps the copy.
-            return try await descriptions.fetchable(file).map { ClaimedFile(description: $0) }
+            return try await descriptions.fetchable(file, in: item.id).map { ClaimedFile(description: $0) }
         case .rcvInvitation, .rcvAborted: isUnderWay = false
         case .rcvAccepted, .rcvTransfer, .rcvWarning: isUnderWay = true
         default: return nil
         }
-        guard offered.transport == .xftp, let description = try await descriptions.description(of: file)
+        guard offered.transport == .xftp,
+            let description = try await descriptions.description(of: file, in: item.id)
         else { return nil }
         if !isUnderWay { try await receiver.receive(file, approved: approvedRelays) }
         // Checked again, because the core may have restarted meanwhile.
@@ -57,12 +58,12 @@ final class FileClaims: Sendable {
 
     /// Claims a file that the phone has not received, if an event brought its description: this process fetches and keeps
     /// it, without the phone and its storage. Returns nil if the phone must receive it.
-    private func claimFromRelays(_ file: FileID, _ offered: ChatFile) async -> ClaimedFile? {
+    private func claimFromRelays(_ offered: ChatFile, of item: ItemID) async -> ClaimedFile? {
         switch offered.status {
         case .rcvInvitation, .rcvAborted: break
         default: return nil
         }
-        guard offered.transport == .xftp, let description = descriptions.told(file),
+        guard offered.transport == .xftp, let description = descriptions.told(offered.id, in: item),
             await receiver.mayReplacePhone(for: description), descriptions.mayFetch
         else { return nil }
         return ClaimedFile(description: description)
@@ -128,10 +129,10 @@ final class FileClaims: Sendable {
     func giveUpCopy(
         of file: FileID, at location: FileSourceLocation
     ) async throws(ChatError) -> GivenUpCopy {
-        let isKnown = try await index.reading { try $0.items.item(of: file) != nil }
-        guard isKnown else { throw ChatError.noSuchFile }
+        let known = try await index.reading { try $0.items.item(of: file) }
+        guard let known else { throw ChatError.noSuchFile }
         if let remote { try await remote.giveUp(file) }
-        guard try await descriptions.fetchable(file) != nil else { return .lost(.damagedCopy) }
+        guard try await descriptions.fetchable(file, in: known.id) != nil else { return .lost(.damagedCopy) }
         let item = try await blocking.run { [index] in
             try index.commit(durably: true) { change -> ChatItem? in
                 let tables = change.tables
