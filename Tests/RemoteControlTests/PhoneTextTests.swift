@@ -104,6 +104,17 @@ struct PhoneTextTests {
         await core.shutDown()
     }
 
+    @Test func blankedLogIsNewerAfterTheClockWasSetBack() async throws {
+        let (desk, phone) = (try PhoneDesk(), try ChatPhone())
+        phone.core.change { $0.history.append(Self.text(1, "first")) }
+        let core = try await desk.connected(phone)
+        let before = try #require(try await core.messageLogs()[.direct(1)])
+        _ = try core.index.write { try $0.texts.blank(ItemID(1), at: Timestamp(seconds: 0)) }
+        let after = try #require(try await core.messageLogs()[.direct(1)])
+        #expect(after.modified > before.modified && after.size == before.size)
+        await core.shutDown()
+    }
+
     @Test func messageStaysInItsChat() async throws {
         let (desk, phone) = (try PhoneDesk(), try ChatPhone())
         phone.core.change { state in

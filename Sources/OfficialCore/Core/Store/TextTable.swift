@@ -131,7 +131,8 @@ struct TextTable {
         ) { ItemID($0.integer("item")) }
     }
 
-    /// Blanks the lines of a message that is gone. The log keeps its size and gets a new modification time.
+    /// Blanks the lines of a message that is gone. The log keeps its size and gets a later modification time, also if the
+    /// clock was set back.
     /// - Returns: The chat if its log had such a line.
     func blank(_ item: ItemID, at time: Timestamp) throws -> ChatReference? {
         try connection.execute("DELETE FROM text WHERE item = ? AND position IS NULL", item.rawValue)
@@ -148,7 +149,7 @@ struct TextTable {
         guard let chat = lines.first?.chat else { return nil }
         try connection.execute(
             """
-            UPDATE text SET written = max(written, ?) WHERE chat = ? AND position =
+            UPDATE text SET written = max(written + 1, ?) WHERE chat = ? AND position =
                 (SELECT max(position) FROM text WHERE chat = ?)
             """, time, chat, chat)
         return ChatReference(chat)
