@@ -318,6 +318,20 @@ struct PhoneCoreTests {
         await core.shutDown()
     }
 
+    @Test func fileReplacedWithoutAnEventIsNotTheFormerOne() async throws {
+        let (desk, phone) = (try PhoneDesk(), try ChatPhone())
+        phone.put([2], as: "new")
+        phone.core.change { $0.history.append(Self.message(1, "old", 1, path: "old")) }
+        let core = try await connected(desk, phone)
+        var later = Self.message(1, "new", 1, path: "new")
+        later.reusedFile = 1777
+        phone.core.change { state in state.history.change(1) { $0 = later } }
+        #expect(try await core.location(of: FileID(1001)) == nil)
+        #expect(try await core.item(of: FileID(1001)) == nil)
+        #expect(try PhoneDesk.content(try await core.location(of: FileID(1777))) == [2])
+        await core.shutDown()
+    }
+
     @Test func reusedFileNumberIsAnotherFile() async throws {
         let (desk, phone) = (try PhoneDesk(), try ChatPhone())
         phone.put([1], as: "old")

@@ -58,8 +58,8 @@ final class RemoteCopies: Sendable {
             }
             throw ChatError.noSuchFile
         }
-        guard let described = told.file, let source = described.source else {
-            // The dropped copy was from the relays, and the phone has none.
+        guard let described = told.file, described.id == file, let source = described.source else {
+            // The dropped copy was from the relays and the phone has none, or the message has another file.
             await blocking.attempt("note that the phone has no copy") { [index] in
                 _ = try index.commit { try $0.take(told, .described) }
             }
