@@ -75,6 +75,23 @@ import Testing
         await fixture.end()
     }
 
+    @Test(arguments: [false, true])
+    func logsOfAPhoneAreNotNotified(isPhone: Bool) async throws {
+        let line =
+            #"{"event":"message","id":"1","direction":"received","sender":"bob","text":"hello"}"# + "\n"
+        let fixture = try await Fixture.make { core in
+            core.state.withLock { $0.logs[Fixture.bob] = Array(line.utf8) }
+        }
+        var source = NotificationSource(
+            core: fixture.core, contents: fixture.contents, lister: fixture.fileSystem.lister)
+        if isPhone { source.phone = AwaitedPhone(of: fixture.core.profile) }
+        source.texts.follow(from: [:])
+        #expect(await source.missedTexts().count == (isPhone ? 0 : 1))
+        // The numbers of its messages, which are compared with these, are smaller than the lengths of its logs.
+        #expect(await source.present().logEnds.isEmpty == isPhone)
+        await fixture.end()
+    }
+
     private static func arrived(_ event: NotificationEvent) -> NotifiedFile? {
         if case .arrived(let file, _) = event { file } else { nil }
     }

@@ -14,11 +14,17 @@ extension NotificationSource {
     /// Returns the events of log lines that were not notified.
     func missedTexts() async -> [NotificationEvent] {
         var events: [NotificationEvent] = []
-        // A core without logs returns none; an unresponsive one reports growth later.
-        for (chat, log) in (try? await core.messageLogs()) ?? [:] {
+        for (chat, log) in await notifiedLogs() {
             events += await texts.events(of: chat, upTo: log.size, in: core, named: name(of: chat))
         }
         return events
+    }
+
+    /// Returns the logs whose new lines are notified. A phone tells new texts itself, and its logs grow by old ones too.
+    private func notifiedLogs() async -> [ChatReference: MessageLog] {
+        guard phone == nil else { return [:] }
+        // A core without logs returns none; an unresponsive one reports growth later.
+        return (try? await core.messageLogs()) ?? [:]
     }
 
     /// Returns a connected contact; the notifier decides whether it is new.
@@ -55,7 +61,7 @@ extension NotificationSource {
     func present() async -> (contacts: Set<ChatReference>, logEnds: [ChatReference: UInt64]) {
         // For an unresponsive core, returns none; later reports count as new.
         let chats = (try? await core.chats()) ?? []
-        let logs = (try? await core.messageLogs()) ?? [:]
+        let logs = await notifiedLogs()
         let contacts = chats.filter { $0.sendingRefused == nil }.map(\.reference)
         return (Set(contacts.filter { if case .direct = $0 { true } else { false } }), logs.mapValues(\.size))
     }
