@@ -58,6 +58,24 @@ struct PhoneTextTests {
         await away.shutDown()
     }
 
+    @Test func missedMessagesOfSeveralPagesAreInOrder() async throws {
+        let (desk, phone) = (try PhoneDesk(), try ChatPhone())
+        func add(_ ids: ClosedRange<Int>) {
+            phone.core.change { state in
+                for id in ids { state.history.append(Self.text(Int64(id), "number \(id)")) }
+            }
+        }
+        add(1...3)
+        await (try await desk.connected(phone)).shutDown()
+        // Events tell nothing of them.
+        add(4...180)
+        let core = try await desk.open().value
+        try phone.connect(to: try await desk.link())
+        try await wait(until: "all are there") { try await lines(core).count == 180 }
+        #expect(try await lines(core) == (1...180).map { "message number \($0)" })
+        await core.shutDown()
+    }
+
     @Test func changesOfMessagesReachTheLog() async throws {
         let (desk, phone) = (try PhoneDesk(), try ChatPhone())
         var passing = Self.text(4, "passing")

@@ -248,6 +248,7 @@ final class Reconciliation: Sendable {
             let isMissing = try await index.committing { [recent] change in
                 // The chat was deleted during the request.
                 guard try change.tables.chats.chat(chat.chat) != nil else { return false }
+                change.holdsTexts = true
                 var isNew = false
                 for item in answer.items where !recent.contains(item.id, since: began) {
                     let known = try change.tables.items.item(item.id) != nil
@@ -267,8 +268,9 @@ final class Reconciliation: Sendable {
     }
 
     private func noteCompared(_ info: APIChatInfo) async throws(ChatError) {
-        try await blocking.run { [index] in
-            try index.write { try $0.chats.noteCompared(info.reference.chat, to: info.updatedAt) }
+        try await index.committing { change in
+            try change.tables.chats.noteCompared(info.reference.chat, to: info.updatedAt)
+            try change.placeTexts(of: info.reference)
         }
     }
 

@@ -17,6 +17,8 @@ final class IndexChange {
     private(set) var beginsWalk = false
     /// Items whose status changed by an event without the item.
     private(set) var touched: [ItemID] = []
+    /// True for pages that are read from the newest to older ones: new lines of a log wait for `placeTexts`.
+    var holdsTexts = false
 
     /// - Parameter isRemote: See `IndexStore`.
     init(
@@ -224,7 +226,8 @@ final class IndexChange {
         let file = item.file?.chatFile(filesFolder: filesFolder, of: item.time)
         guard let line = TextLine(item, own: owner, file: file) else { return try dropText(item.id) }
         let hasGrown = try tables.texts.take(
-            line, in: item.chat.reference, isArrival: isArrival, at: SystemWallClock().now())
+            line, in: item.chat.reference, isArrival: isArrival, isHeld: holdsTexts,
+            at: SystemWallClock().now())
         if hasGrown { try tellLog(of: item.chat.reference.chat) }
     }
 
@@ -241,8 +244,18 @@ final class IndexChange {
         guard isRemote else { return }
         let missed = try tables.texts.items(in: walk.reference, notMetBy: walk.number, upTo: start)
         for item in missed where !isRecent(item) { try dropText(item) }
-        guard try tables.texts.place(walk.reference, at: SystemWallClock().now()) else { return }
-        try tellLog(of: walk.reference.chat)
+        try place(walk.reference)
+    }
+
+    /// Completes the log of a part after the pages of its missed messages were read, unless its history is being read.
+    func placeTexts(of reference: APIChatReference) throws {
+        guard isRemote, try !tables.texts.isBeingRead(reference) else { return }
+        try place(reference)
+    }
+
+    private func place(_ reference: APIChatReference) throws {
+        guard try tables.texts.place(reference, at: SystemWallClock().now()) else { return }
+        try tellLog(of: reference.chat)
     }
 
     private func tellLog(of chat: ChatReference) throws {

@@ -2,8 +2,8 @@ import Base
 import ChatCore
 import Store
 
-/// The logs of a phone's chats, one row for each line. A line has no position while the history of its part is read, which
-/// begins at the newest message; `place` then adds these lines in order.
+/// The logs of a phone's chats, one row for each line. A line has no position while pages of its part are read, which
+/// begin at the newest message; `place` then adds these lines in order.
 struct TextTable {
     private let connection: Connection
 
@@ -50,10 +50,12 @@ struct TextTable {
     // MARK: - Changes
 
     /// Records the text of a message, which may be known or edited.
-    /// - Parameter isArrival: True for a new message, whose line follows all others.
+    /// - Parameters:
+    ///   - isArrival: True for a new message, whose line follows all others.
+    ///   - isHeld: True if a new line waits for `place`.
     /// - Returns: True if the log grew.
     func take(
-        _ line: TextLine, in reference: APIChatReference, isArrival: Bool, at time: Timestamp
+        _ line: TextLine, in reference: APIChatReference, isArrival: Bool, isHeld: Bool, at time: Timestamp
     ) throws -> Bool {
         // Blank lines stay so: a message that returns is a new one.
         let known = try connection.first(
@@ -68,7 +70,8 @@ struct TextTable {
             )
         }
         guard let known else {
-            let isPlaced = try !isBeingRead(reference) || (isArrival && log(of: reference.chat) != nil)
+            let follows = try !isBeingRead(reference) || (isArrival && log(of: reference.chat) != nil)
+            let isPlaced = follows && !isHeld
             try insert(line.bytes(.message), of: line.item, in: reference, isPlaced: isPlaced, at: time)
             return isPlaced
         }
@@ -106,7 +109,7 @@ struct TextTable {
         Int64(clamping: try log(of: chat)?.size ?? 0)
     }
 
-    private func isBeingRead(_ reference: APIChatReference) throws -> Bool {
+    func isBeingRead(_ reference: APIChatReference) throws -> Bool {
         try connection.exists("SELECT 1 FROM walk WHERE reference = ? AND done = 0", reference.description)
     }
 
