@@ -5,7 +5,7 @@ import Network
 import Posix
 import TestSupport
 
-/// The official program as a phone: its commands confirm links and codes. Needs no relay.
+/// The official program as a phone: its commands confirm links and codes. Needs no relay without contacts.
 final class OfficialPhone: Sendable {
     private final class Heard: WebSocketListener {
         let frames = Lock<[String]>([])
@@ -23,18 +23,25 @@ final class OfficialPhone: Sendable {
     private let socket: WebSocketClient
     private let heard: Heard
     private let count = Lock(0)
+    private let options: [String]
 
-    /// - Parameter ended: The same phone before its program ended; nil for a new one.
-    init(after ended: OfficialPhone? = nil) async throws {
+    /// - Parameters:
+    ///   - options: More options of the program.
+    ///   - ended: The same phone before its program ended; nil for a new one.
+    init(
+        _ name: String = "bob", options: [String] = [], after ended: OfficialPhone? = nil
+    ) async throws {
         folder = try ended?.folder ?? TemporaryFolder()
+        let options = ended?.options ?? options
+        self.options = options
         guard let port = LoopbackPort.unused() else { throw WaitedInVain("no port is free") }
-        if ended == nil { try await Self.makeProfile(in: folder) }
+        if ended == nil { try await Self.makeProfile(name, in: folder) }
         var settings = ChildProcess.Settings(
             OfficialPrograms.path("simplex-chat"),
             [
                 "-d", folder.path("db"), "-y", "-p", "\(port)", "--device-name", "Telephone",
                 "--files-folder", folder.path("files"),
-            ])
+            ] + options)
         settings.environment = OfficialPrograms.environment
         let started = try await RunningProcess.start(settings)
         program = started
@@ -49,12 +56,12 @@ final class OfficialPhone: Sendable {
 
     deinit { program.send(SIGKILL) }
 
-    private static func makeProfile(in folder: TemporaryFolder) async throws {
+    private static func makeProfile(_ name: String, in folder: TemporaryFolder) async throws {
         _ = try folder.makeFolder("files")
         let made = try await Shell.script(
-            #"printf 'bob\n' | "$PROGRAM" -d "$DATABASE" -y -e /user -t 0"#,
+            #"printf '%s\n' "$NAME" | "$PROGRAM" -d "$DATABASE" -y -e /user -t 0"#,
             environment: OfficialPrograms.environment.merging([
-                "PROGRAM": OfficialPrograms.path("simplex-chat"), "DATABASE": folder.path("db"),
+                "NAME": name, "PROGRAM": OfficialPrograms.path("simplex-chat"), "DATABASE": folder.path("db"),
             ]) { $1 })
         guard made.succeeded else { throw WaitedInVain("/user: \(made.output)") }
     }
@@ -86,6 +93,22 @@ final class OfficialPhone: Sendable {
         try socket.send(Array(#"{\#(mark),"cmd":\#(JSONText.string(text))}"#.utf8))
         return try await wait(for: "an answer to \(text.prefix(20))") {
             heard.frames.withLock { $0.first { $0.contains(mark) } }
+        }
+    }
+
+    /// Becomes a contact of another one at the same relay.
+    func meet(_ other: OfficialPhone) async throws {
+        let invitation = try await command("/connect")
+        guard let link = invitation.firstMatch(of: /"connFullLink":"([^"]+)"/)?.1 else {
+            throw WaitedInVain("no invitation in \(invitation)")
+        }
+        try await other.command("/connect \(link)")
+        for phone in [self, other] {
+            try await wait(until: "they are contacts") {
+                phone.heard.frames.withLock { frames in
+                    frames.contains { $0.contains(#""type":"contactConnected""#) }
+                }
+            }
         }
     }
 

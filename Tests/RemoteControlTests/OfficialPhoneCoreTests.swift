@@ -1,6 +1,9 @@
 import Base
 import ChatCore
 import Cryptography
+import Glibc
+import JSON
+import Posix
 import TestSupport
 import Testing
 
@@ -34,6 +37,49 @@ struct OfficialPhoneCoreTests {
         #expect(try await again.send(message, to: notes.reference).id == item.id)
         #expect(try await again.items(of: notes.reference, before: nil, count: 10).count == 1)
         await again.shutDown()
+    }
+
+    @Test func fullQueueOfThePhoneIsDrainedDuringOtherWork() async throws {
+        let relays = try await OfficialRelays()
+        let (phone, other) = (
+            // The program waits when its queue has so many events.
+            try await OfficialPhone(options: relays.arguments + ["-q", "5"]),
+            try await OfficialPhone("carol", options: relays.arguments)
+        )
+        try await phone.meet(other)
+        let desk = try PhoneDesk()
+        let opening = try desk.open(away: .seconds(60))
+        try await phone.confirm(desk)
+        let core = try await opening.value
+        try await wait(until: "the history is read") { try await core.hasReadHistory() }
+        let (isHeld, mayGo) = (Lock(false), Lock(false))
+        defer { mayGo.withLock { $0 = true } }
+        Thread.start("hold-index") {
+            _ = try? core.index.write { _ in
+                isHeld.withLock { $0 = true }
+                while !mayGo.withLock({ $0 }) { usleep(1000) }
+            }
+        }
+        try await wait(until: "the index is held") { isHeld.withLock { $0 } }
+        let numbers = Array(1...60)
+        for number in numbers { try await other.command("@bob number \(number)") }
+        try await wait(until: "the phone has all") {
+            try await phone.command("/_get chats 1 count=50").contains("number 60")
+        }
+        mayGo.withLock { $0 = true }
+        let chat = try #require(
+            try await core.chats().first { $0.displayName == "carol" }?.reference)
+        var told: [String] = []
+        try await wait(until: "all are in the log") {
+            let log = try await core.messageLog(of: chat, from: 0, count: 1 << 20)
+            told = log.split(separator: UInt8(ascii: "\n")).compactMap { line in
+                JSONValue.parse(Array(line))?["text"]?.string
+            }.filter { $0.hasPrefix("number ") }
+            return told.count >= numbers.count
+        }
+        #expect(told == numbers.map { "number \($0)" })
+        await core.shutDown()
+        try await relays.stop()
     }
 }
 
