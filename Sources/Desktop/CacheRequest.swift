@@ -1,7 +1,9 @@
 import Base
 
-/// A command's request about the cache of a mount: one line of JSON to the daemon.
-public struct CacheRequest: Codable, Hashable, Sendable {
+/// A command's request about the cache of a mount.
+public struct CacheRequest: ControlRequest, Hashable {
+    public typealias Answer = CacheAnswer
+
     public enum Action: String, Codable, Hashable, Sendable {
         /// Report the cache's content.
         case show
@@ -19,6 +21,8 @@ public struct CacheRequest: Codable, Hashable, Sendable {
     /// Inode number of the entry; nil for actions on the whole cache.
     public var entry: UInt64?
 
+    public var method: ControlMethod { .cache }
+
     public init(_ action: Action, entry: UInt64? = nil) {
         self.action = action
         self.entry = entry
@@ -26,15 +30,11 @@ public struct CacheRequest: Codable, Hashable, Sendable {
 }
 
 /// The daemon's reply.
-public struct CacheAnswer: ControlAnswer, Codable, Hashable, Sendable {
+public struct CacheAnswer: Codable, Hashable, Sendable {
     /// False while the file is still downloading; repeat the request.
     public var isDone: Bool
     /// Percentage of the file that is local.
     public var progress: Int
-    /// A sentence that tells why the request failed.
-    public var problem: String?
-    /// True if the request failed temporarily, false if it was refused.
-    public var hasFailed: Bool?
     /// The cache's content, for `show`.
     public var cache: State?
 
@@ -67,14 +67,9 @@ public struct CacheAnswer: ControlAnswer, Codable, Hashable, Sendable {
         }
     }
 
-    public init(
-        isDone: Bool = true, progress: Int = 100, problem: String? = nil, hasFailed: Bool? = nil,
-        cache: State? = nil
-    ) {
+    public init(isDone: Bool = true, progress: Int = 100, cache: State? = nil) {
         self.isDone = isDone
         self.progress = progress
-        self.problem = problem
-        self.hasFailed = hasFailed
         self.cache = cache
     }
 }

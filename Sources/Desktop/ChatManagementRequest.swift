@@ -2,8 +2,11 @@ import Base
 import ChatCore
 
 /// A request about chats. The process that has the profile carries it out: the command itself, or the daemon of its
-/// mount, which receives it as one line of JSON.
-public struct ChatManagementRequest: Codable, Hashable, Sendable {
+/// mount.
+public struct ChatManagementRequest: ControlRequest, Hashable {
+    /// See `carryOut`.
+    public typealias Answer = [String]
+
     public enum Action: String, Codable, Hashable, Sendable {
         case list, rename, leave, delete
         /// Only resolve the name. Returns the reference after it.
@@ -18,6 +21,8 @@ public struct ChatManagementRequest: Codable, Hashable, Sendable {
     public var name: String?
     /// For `list`: number of names already received.
     public var skipped: Int?
+
+    public var method: ControlMethod { .chats }
 
     public init(_ action: Action, _ kind: ChatKind, chat: String? = nil, name: String? = nil) {
         manage = action
@@ -53,22 +58,5 @@ public struct ChatManagementRequest: Codable, Hashable, Sendable {
         case .delete: try await core.deleteChat(chat.reference)
         }
         return [chat.name]
-    }
-}
-
-/// The daemon's reply: one line of JSON.
-struct ChatManagementReply: ControlAnswer, Codable, Hashable {
-    var names: [String]?
-    /// A sentence that tells why the request failed.
-    var problem: String?
-}
-
-extension ChatManagementRequest {
-    func reply(from core: any ChatCore, naming: some FolderNaming) async -> ChatManagementReply {
-        do throws(ChatError) {
-            return ChatManagementReply(names: try await carryOut(on: core, naming: naming))
-        } catch {
-            return ChatManagementReply(problem: error.sentence)
-        }
     }
 }

@@ -2,8 +2,10 @@ import Base
 import ChatCore
 
 /// A request about contacts, addresses and connections. The process that has the profile carries it out: the command
-/// itself, or the daemon of its mount, which receives it as one line of JSON.
-public struct ContactRequest: Codable, Hashable, Sendable {
+/// itself, or the daemon of its mount.
+public struct ContactRequest: ControlRequest, Hashable {
+    public typealias Answer = ContactAnswer
+
     public enum Step: String, Codable, Hashable, Sendable {
         /// Create a one-time link.
         case invite
@@ -50,6 +52,8 @@ public struct ContactRequest: Codable, Hashable, Sendable {
     public var acceptance: RequestAcceptance?
     /// For `acceptRequest` and `rejectRequest`.
     public var request: Int64?
+
+    public var method: ControlMethod { .contacts }
 
     public static let invite = ContactRequest(connecting: .invite)
     public static func accept(_ link: String) -> ContactRequest {
@@ -228,21 +232,10 @@ public struct ContactRequest: Codable, Hashable, Sendable {
         defer { waiting.cancel() }
         return try await waiting.result(within: .seconds(5))?.get().get()
     }
-
-    func reply(
-        from core: any ContactKeeping & ChatReading,
-        naming: some FolderNaming
-    ) async -> ContactAnswer {
-        do throws(ChatError) {
-            return try await carryOut(on: core, naming: naming)
-        } catch {
-            return ContactAnswer(problem: error.sentence)
-        }
-    }
 }
 
-/// The reply: one line of JSON.
-public struct ContactAnswer: ControlAnswer, Codable, Hashable, Sendable {
+/// The result of a `ContactRequest`.
+public struct ContactAnswer: Codable, Hashable, Sendable {
     /// The connection to pass to `look`.
     public var connection: Int64?
     /// The new link. A secret.
@@ -266,8 +259,6 @@ public struct ContactAnswer: ControlAnswer, Codable, Hashable, Sendable {
     public var requests: [WaitingRequest]?
     /// One page; empty after the last one.
     public var connections: [ListedConnection]?
-    /// A sentence that tells why the request failed.
-    var problem: String?
 }
 
 extension ContactAnswer {

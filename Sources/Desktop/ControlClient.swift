@@ -14,6 +14,7 @@ public final class ControlClient: Sendable {
     /// Directory of the mounted profile.
     public let profileFolder: String
     private let channel: ControlChannel
+    private let lastID = Lock<Int64>(0)
 
     private init(_ channel: ControlChannel, profileFolder: String) {
         self.channel = channel
@@ -45,24 +46,38 @@ public final class ControlClient: Sendable {
         return nil
     }
 
-    /// Sends a request and returns its answer.
-    private func answer<Answer: ControlAnswer>(
-        to request: some Encodable, timeout: Duration? = nil
+    /// Sends a request and returns its result. `CacheRequest` is answered within about a second, even while a file is
+    /// downloading; the caller then repeats it.
+    /// - Throws: `.refused` with the daemon's reason; see the class for others.
+    public func ask<Request: ControlRequest>(_ request: Request) throws(DesktopError) -> Request.Answer {
+        try result(to: begin(request))
+    }
+
+    /// Sends a request and returns its number.
+    private func begin(_ request: some ControlRequest) throws(DesktopError) -> Int64 {
+        let id: Int64 = lastID.withLock {
+            $0 += 1
+            return $0
+        }
+        try channel.send(ControlCall(id: id, request: request))
+        return id
+    }
+
+    /// Receives a result of the request of this number.
+    private func result<Answer: Codable & Hashable & Sendable>(
+        to id: Int64, timeout: Duration? = nil
     ) throws(DesktopError) -> Answer {
-        try channel.send(request)
-        let answer = try channel.receive(Answer.self, timeout: timeout)
-        if let problem = answer.problem { throw DesktopError(.refused, problem) }
-        return answer
+        switch try channel.receive(Answer.self, to: id, timeout: timeout) {
+        case .success(let answer): return answer
+        case .failure(let error): throw DesktopError(reply: error)
+        }
     }
 
     /// Returns the terms for sending a file to a chat.
     /// - Parameter chat: A name for `NamedChats`.
     /// - Throws: `.refused` with the daemon's reason; see the class for others.
     public func terms(for chat: String) throws(DesktopError) -> SendingTerms {
-        let reply: SendingTermsReply = try answer(
-            to: SendingInquiry(destination: chat), timeout: Self.timeout)
-        guard let terms = reply.terms else { throw DesktopError.malformed }
-        return terms
+        try result(to: begin(SendingInquiry(destination: chat)), timeout: Self.timeout)
     }
 
     /// Sends a message whose file lies in the profile's staging directory. Returns when the message is in the daemon's
@@ -73,47 +88,14 @@ public final class ControlClient: Sendable {
     /// - Throws: `.refused` if it was not sent; `.unsure` if the core may have sent it, so that a repetition may send
     ///   it twice. After any other error the daemon may have it, and the same message may safely be sent again.
     public func send(_ message: ComposedMessage, to chat: String) throws(DesktopError) {
-        try channel.send(ControlRequest(message, to: chat))
-        let reply = try channel.receive(ControlReply.self)
-        try reply.check()
-        guard reply.item != nil else { throw DesktopError.malformed }
+        guard try ask(FileRequest(message, to: chat)).item != nil else { throw DesktopError.malformed }
     }
 
     /// Sends a text. Returns when it is in the daemon's store.
     /// - Parameter chat: A name for `NamedChats`.
     /// - Throws: As for a file.
     public func send(_ text: ComposedText, to chat: String) throws(DesktopError) {
-        try channel.send(TextRequest(say: text.text, message: text.id, to: chat))
-        try channel.receive(ControlReply.self).check()
-    }
-
-    /// Sends a request about the cache. Returns within about a second, even while a file is downloading; the caller
-    /// then repeats the request.
-    /// - Throws: `.refused` with the daemon's reason; see the class for others.
-    public func ask(_ request: CacheRequest) throws(DesktopError) -> CacheAnswer {
-        try answer(to: request)
-    }
-
-    /// Shows or changes the keep rules.
-    /// - Throws: `.refused` with the daemon's reason; see the class for others.
-    public func ask(_ request: KeepRequest) throws(DesktopError) -> [KeepAnswer.Rule] {
-        let answer: KeepAnswer = try self.answer(to: request)
-        guard let rules = answer.rules else { throw DesktopError.malformed }
-        return rules
-    }
-
-    /// Deletes local copies of files whose messages stay.
-    /// - Returns: The deleted copies.
-    /// - Throws: `.refused` with the daemon's reason; see the class for others.
-    public func ask(_ request: FreeRequest) throws(DesktopError) -> [FileID] {
-        let answer: FreeAnswer = try self.answer(to: request)
-        return answer.freed.map { FileID($0) }
-    }
-
-    /// Finds or deletes messages with files.
-    /// - Throws: `.refused` with the daemon's reason; see the class for others.
-    public func ask(_ request: DeleteRequest) throws(DesktopError) -> DeleteAnswer {
-        try answer(to: request)
+        _ = try ask(TextRequest(say: text.text, message: text.id, to: chat))
     }
 
     /// Lists or changes chats.
@@ -124,17 +106,10 @@ public final class ControlClient: Sendable {
         while true {
             var request = request
             if request.manage == .list { request.skipped = names.count }
-            let reply: ChatManagementReply = try answer(to: request)
-            guard let part = reply.names else { throw DesktopError.malformed }
+            let part = try ask(request)
             names += part
             if request.manage != .list || part.count < ChatManagementRequest.maxNames { return names }
         }
-    }
-
-    /// Sends a request about contacts.
-    /// - Throws: `.refused` with the daemon's reason; see the class for others.
-    public func ask(_ request: ContactRequest) throws(DesktopError) -> ContactAnswer {
-        try answer(to: request)
     }
 
     /// Sends a request about the folder of links.
@@ -145,8 +120,7 @@ public final class ControlClient: Sendable {
         while true {
             var request = request
             if request.linking == .list { request.before = links.last?.number }
-            let reply: LinkReply = try answer(to: request)
-            guard let part = reply.links else { throw DesktopError.malformed }
+            let part = try ask(request)
             links += part
             if request.linking != .list || part.isEmpty { return links }
         }
@@ -158,10 +132,9 @@ public final class ControlClient: Sendable {
     public func transfer(
         _ request: StandaloneRequest, told: (StandaloneState) throws -> Void
     ) throws -> StandaloneState {
-        try channel.send(request)
+        let id = try begin(request)
         while true {
-            let state = try channel.receive(StandaloneState.self, timeout: Self.timeout)
-            if let problem = state.problem { throw DesktopError(.refused, problem) }
+            let state: StandaloneState = try result(to: id, timeout: Self.timeout)
             if state.isOver { return state }
             try told(state)
         }

@@ -1,68 +1,15 @@
 import Base
 import ChatCore
 import Cryptography
-import FoundationEssentials
-
-/// A request of a command to the daemon of a mount: one line of JSON.
-///
-/// Other commands need no daemon: the mount's state is a file in it, unlink(2) cancels an entry, approvals go through
-/// the data directory, and the kernel unmounts.
-enum ControlLine: Decodable {
-    case inquire(SendingInquiry)
-    case send(ControlRequest)
-    case cache(CacheRequest)
-    case manage(ChatManagementRequest)
-    case transfer(StandaloneRequest)
-    case keep(KeepRequest)
-    case link(LinkRequest)
-    case contact(ContactRequest)
-    case free(FreeRequest)
-    case delete(DeleteRequest)
-    case text(TextRequest)
-
-    private enum Key: CodingKey {
-        case action, connecting, delete, destination, free, keep, linking, manage, say, transfer
-    }
-
-    init(from decoder: any Decoder) throws {
-        let keys = try decoder.container(keyedBy: Key.self)
-        if keys.contains(.action) {
-            self = .cache(try CacheRequest(from: decoder))
-        } else if keys.contains(.manage) {
-            self = .manage(try ChatManagementRequest(from: decoder))
-        } else if keys.contains(.keep) {
-            self = .keep(try KeepRequest(from: decoder))
-        } else if keys.contains(.transfer) {
-            self = .transfer(try StandaloneRequest(from: decoder))
-        } else if keys.contains(.connecting) {
-            self = .contact(try ContactRequest(from: decoder))
-        } else if keys.contains(.linking) {
-            self = .link(try LinkRequest(from: decoder))
-        } else if keys.contains(.say) {
-            self = .text(try TextRequest(from: decoder))
-        } else if keys.contains(.free) {
-            self = .free(try FreeRequest(from: decoder))
-        } else if keys.contains(.delete) {
-            self = .delete(try DeleteRequest(from: decoder))
-        } else if keys.contains(.destination) {
-            self = .inquire(try SendingInquiry(from: decoder))
-        } else {
-            self = .send(try ControlRequest(from: decoder))
-        }
-    }
-}
 
 /// Queries the terms for sending a file to a chat, before the file is staged.
-struct SendingInquiry: Codable, Hashable {
+struct SendingInquiry: ControlRequest, Hashable {
+    typealias Answer = SendingTerms
+
     /// The chat's name as the user typed it (`NamedChats`).
     var destination: String
-}
 
-/// The daemon's reply: one line of JSON.
-struct SendingTermsReply: ControlAnswer, Codable, Hashable {
-    var terms: SendingTerms?
-    /// A sentence that tells why the request failed.
-    var problem: String?
+    var method: ControlMethod { .sendingTerms }
 }
 
 /// The terms for sending a file to a chat.
@@ -102,7 +49,9 @@ public struct SendingTerms: Codable, Hashable, Sendable {
 }
 
 /// A request to send a file.
-struct ControlRequest: Codable, Hashable {
+struct FileRequest: ControlRequest, Hashable {
+    typealias Answer = SendingReply
+
     /// The chat's name as the user typed it (`NamedChats`).
     var chat: String
     /// Message id, by which repetitions are recognised.
@@ -119,9 +68,11 @@ struct ControlRequest: Codable, Hashable {
     var caption: String
     /// Nanoseconds since 1970.
     var modified: Int64?
+
+    var method: ControlMethod { .sendFile }
 }
 
-extension ControlRequest {
+extension FileRequest {
     /// - Parameter message: A message whose file lies in the profile's staging directory.
     init(_ message: ComposedMessage, to chat: String) {
         let words = Self.words(message.content.kind)
@@ -173,34 +124,21 @@ extension ControlRequest {
     }
 }
 
-extension ControlChannel {
-    func send(_ message: some Encodable) throws(DesktopError) {
-        let line: [UInt8]
-        do {
-            let encoder = JSONEncoder()
-            encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-            line = Array(
-                PrintableJSON.escaping(String(decoding: try encoder.encode(message), as: UTF8.self)).utf8)
-        } catch {
-            throw DesktopError(.malformed, "The message cannot be written as JSON.", cause: error)
-        }
-        guard line.count < Self.maxLineLength else {
-            throw DesktopError(.refused, "This is too long for the mount's process.")
-        }
-        try writeLine(line)
-    }
+/// The result of sending.
+struct SendingReply: Codable, Hashable {
+    /// The item that the file became.
+    var item: Int64?
+}
 
-    func receive<Message: Decodable>(
-        _ type: Message.Type, timeout: Duration? = nil
-    ) throws(DesktopError) -> Message {
-        guard let message = Self.decoded(type, from: try readLine(timeout: timeout)) else {
-            throw DesktopError.malformed
-        }
-        return message
-    }
-
-    /// Returns nil if the line is no such message.
-    static func decoded<Message: Decodable>(_ type: Message.Type, from line: [UInt8]) -> Message? {
-        try? JSONDecoder().decode(type, from: Data(line))
+extension ProgramError {
+    /// Creates the error of a failed send.
+    init(sending error: ChatError) {
+        let code: ProgramErrorCode =
+            switch error.code {
+            case .sendingUnsure: .unsure
+            case .sendingUndecided: .undecided
+            default: .refused
+            }
+        self.init(code, error.sentence, cause: error)
     }
 }

@@ -5,7 +5,7 @@ import Cryptography
 import Glibc
 import Posix
 
-/// The daemon's end of the control socket. Serves the requests of commands (`ControlLine`) while the profile is
+/// The daemon's end of the control socket. Serves the requests of commands (`ControlMethod`) while the profile is
 /// mounted.
 ///
 /// Accepts at most 16 connections, of the same user only, each on a thread of its own (`SocketListener`).
@@ -29,10 +29,10 @@ public final class ControlServer: Sendable {
     private let state = Lock(State())
     private let folders: MountedFolders
     private let whenSent: @Sendable (ChatItem) async -> Void
-    private let answerCacheRequest: @Sendable (CacheRequest) async -> CacheAnswer
-    private let answerKeepRequest: @Sendable (KeepRequest) async -> KeepAnswer
-    private let answerFreeRequest: @Sendable (FreeRequest) async -> FreeAnswer
-    private let answerDeleteRequest: @Sendable (DeleteRequest) async -> DeleteAnswer
+    private let answerCacheRequest: @Sendable (CacheRequest) async throws -> CacheRequest.Answer
+    private let answerKeepRequest: @Sendable (KeepRequest) async throws -> KeepRequest.Answer
+    private let answerFreeRequest: @Sendable (FreeRequest) async throws -> FreeRequest.Answer
+    private let answerDeleteRequest: @Sendable (DeleteRequest) async throws -> DeleteRequest.Answer
     /// By message id: a repetition finds the outcome of the first request.
     private let sends = AsyncKeyedMutex<String>()
 
@@ -56,10 +56,10 @@ public final class ControlServer: Sendable {
         markKey: SecretBytes? = nil,
         folderName: @escaping @Sendable (ChatReference) -> String?,
         whenSent: @escaping @Sendable (ChatItem) async -> Void,
-        answerCacheRequest: @escaping @Sendable (CacheRequest) async -> CacheAnswer,
-        answerKeepRequest: @escaping @Sendable (KeepRequest) async -> KeepAnswer,
-        answerFreeRequest: @escaping @Sendable (FreeRequest) async -> FreeAnswer,
-        answerDeleteRequest: @escaping @Sendable (DeleteRequest) async -> DeleteAnswer
+        answerCacheRequest: @escaping @Sendable (CacheRequest) async throws -> CacheRequest.Answer,
+        answerKeepRequest: @escaping @Sendable (KeepRequest) async throws -> KeepRequest.Answer,
+        answerFreeRequest: @escaping @Sendable (FreeRequest) async throws -> FreeRequest.Answer,
+        answerDeleteRequest: @escaping @Sendable (DeleteRequest) async throws -> DeleteRequest.Answer
     ) throws(DesktopError) {
         self.core = core
         self.mountpoint = mountpoint
@@ -95,68 +95,67 @@ public final class ControlServer: Sendable {
     private func converse(_ channel: ControlChannel) {
         do throws(DesktopError) {
             while true {
-                switch try channel.receive(ControlLine.self) {
-                case .inquire(let inquiry):
-                    try channel.send(
-                        BlockingTask.value { [core, folders, removesMetadata, markKey] in
-                            await inquiry.reply(
-                                from: core, naming: folders, removesMetadata: removesMetadata,
-                                markKey: markKey
-                            )
-                        })
-                case .send(let request): try answer(request, channel)
-                case .text(let request): try answer(request, channel)
-                case .manage(let request):
-                    try channel.send(
-                        BlockingTask.value { [core, folders] in
-                            await request.reply(from: core, naming: folders)
-                        })
-                case .link(let request):
-                    try channel.send(BlockingTask.value { [core] in await request.reply(from: core) })
-                case .contact(let request):
-                    var answer = BlockingTask.value { [core, folders] in
-                        await request.reply(from: core, naming: folders)
-                    }
-                    answer.folder = answer.chat.flatMap(ChatReference.init).flatMap(folder)
-                    try channel.send(answer)
-                case .transfer(let request): try transfer(request, channel)
-                case .keep(let request):
-                    try channel.send(
-                        BlockingTask.value { [answerKeepRequest] in await answerKeepRequest(request) })
-                case .free(let request):
-                    try channel.send(
-                        BlockingTask.value { [answerFreeRequest] in await answerFreeRequest(request) })
-                case .delete(let request):
-                    try channel.send(
-                        BlockingTask.value { [answerDeleteRequest] in await answerDeleteRequest(request) })
-                case .cache(let request):
-                    try channel.send(
-                        BlockingTask.value { [answerCacheRequest] in await answerCacheRequest(request) })
-                }
+                if let exchange = try ControlExchange(readingFrom: channel) { try answer(exchange) }
             }
         } catch {
-            switch error.code {
-            case .malformed: try? channel.send(ControlReply(problem: DesktopError.malformed.sentence))
-            // The reply exceeds a line.
-            case .refused:
-                try? channel.send(ControlReply(problem: "There is too much to tell of it at once."))
-            default: break
-            }
+            // The command is gone or too slow.
         }
     }
 
-    /// Returns the path of a chat's folder.
-    private func folder(of chat: ChatReference) -> String? {
-        let name = BlockingTask.value { [folders] in await folders.names(of: [chat])[chat] }
-        return name.map { "\(mountpoint)/\($0)" }
+    private func answer(_ exchange: ControlExchange) throws(DesktopError) {
+        switch exchange.method {
+        case .sendingTerms:
+            try exchange.answer { [self] (inquiry: SendingInquiry) in try await terms(for: inquiry) }
+        case .sendFile:
+            try exchange.answer { [self] (request: FileRequest) in
+                try await send(request, over: exchange.channel)
+            }
+        case .say:
+            try exchange.answer { [self] (request: TextRequest) in
+                try await send(request, over: exchange.channel)
+            }
+        case .chats:
+            try exchange.answer { [core, folders] (request: ChatManagementRequest) in
+                try await request.carryOut(on: core, naming: folders)
+            }
+        case .links:
+            try exchange.answer { [core] (request: LinkRequest) in try await request.carryOut(on: core) }
+        case .contacts:
+            try exchange.answer { [self] (request: ContactRequest) in try await carryOut(request) }
+        case .transfer: try transfer(exchange)
+        case .cache: try exchange.answer(answerCacheRequest)
+        case .rules: try exchange.answer(answerKeepRequest)
+        case .freeFiles: try exchange.answer(answerFreeRequest)
+        case .deleteFiles: try exchange.answer(answerDeleteRequest)
+        default: try exchange.refuse(ProgramError(.malformed, "This method is for programs."))
+        }
+    }
+
+    private func terms(for inquiry: SendingInquiry) async throws(ChatError) -> SendingTerms {
+        let chat = try await folders.chats(of: core).chat(inquiry.destination)
+        if let refused = chat.chat.sendingRefused { throw ChatError(.sendingRefused, refused) }
+        return SendingTerms(
+            chat: chat.reference.description, largest: core.limits.maxFileSize(in: chat.reference),
+            stagingFolder: core.stagingFolder, removesMetadata: removesMetadata ? true : nil,
+            markKey: markKey)
+    }
+
+    /// Adds the path of the chat's folder to the result.
+    private func carryOut(_ request: ContactRequest) async throws(ChatError) -> ContactAnswer {
+        var answer = try await request.carryOut(on: core, naming: folders)
+        if let chat = answer.chat.flatMap(ChatReference.init) {
+            answer.folder = await folders.names(of: [chat])[chat].map { "\(mountpoint)/\($0)" }
+        }
+        return answer
     }
 
     /// Runs a transfer while its client is connected, and reports its progress.
-    private func transfer(_ request: StandaloneRequest, _ channel: ControlChannel) throws(DesktopError) {
+    private func transfer(_ exchange: ControlExchange) throws(DesktopError) {
+        guard let request: StandaloneRequest = try exchange.parameters() else { return }
         if let path = request.path, path.path(below: mountpoint) != nil {
-            return try channel.send(
-                StandaloneState(
-                    problem: "A file of this mount cannot be named here: copy it to another place."))
+            return try exchange.refuse(
+                ProgramError(
+                    .refused, "A file of this mount cannot be named here: copy it to another place."))
         }
         state.withLock { $0.transferCount += 1 }
         defer { state.withLock { $0.transferCount -= 1 } }
@@ -170,9 +169,12 @@ public final class ControlServer: Sendable {
         do throws(DesktopError) {
             repeat {
                 let state = transfer.state
-                try channel.send(state)
+                if let problem = state.problem {
+                    return try exchange.refuse(ProgramError(.refused, problem))
+                }
+                try exchange.send(state)
                 if state.isOver { return }
-            } while !channel.isAbandoned(within: .milliseconds(100))
+            } while !exchange.channel.isAbandoned(within: .milliseconds(100))
         } catch {
             BlockingTask.value { await transfer.withdraw() }
             throw error
@@ -180,72 +182,55 @@ public final class ControlServer: Sendable {
         BlockingTask.value { await transfer.withdraw() }
     }
 
-    private func answer(_ request: ControlRequest, _ channel: ControlChannel) throws(DesktopError) {
+    private func send(
+        _ request: FileRequest, over channel: ControlChannel
+    ) async throws(ProgramError) -> SendingReply {
         guard let message = request.composedMessage(stagingFolder: core.stagingFolder) else {
-            throw DesktopError.malformed
+            throw ProgramError(.malformed, DesktopError.malformed.sentence)
         }
-        let (core, folders, whenSent, sends) = (core, folders, whenSent, sends)
-        try channel.send(
-            BlockingTask.value {
-                await sends.withLock(message.id) {
-                    // A client that reported a failure must not find the message sent later.
-                    guard !channel.isAbandoned else {
-                        unlink(message.source.path)
-                        return ControlReply(problem: DesktopError.hungUp.sentence)
-                    }
-                    return await Self.send(message, to: request.chat, core, folders, whenSent)
-                }
-            })
-    }
-
-    private func answer(_ request: TextRequest, _ channel: ControlChannel) throws(DesktopError) {
-        guard let text = request.composed else { throw DesktopError.malformed }
-        let (core, folders, sends) = (core, folders, sends)
-        try channel.send(
-            BlockingTask.value {
-                await sends.withLock(text.id) {
-                    guard !channel.isAbandoned else {
-                        return ControlReply(problem: DesktopError.hungUp.sentence)
-                    }
-                    return await request.reply(text, from: core, naming: folders)
-                }
-            })
-    }
-
-    private static func send(
-        _ message: ComposedMessage, to name: String, _ core: any ChatCore, _ folders: MountedFolders,
-        _ whenSent: @Sendable (ChatItem) async -> Void
-    ) async -> ControlReply {
-        do throws(ChatError) {
-            let chat = try await folders.chats(of: core).chat(name)
-            if let refused = chat.chat.sendingRefused { return ControlReply(problem: refused) }
-            let item = try await core.send(message, to: chat.reference)
-            await whenSent(item)
-            // A repetition does not need the file.
-            unlink(message.source.path)
-            return ControlReply(item: item.id.rawValue)
-        } catch {
-            // The client stages the file again before it repeats the request.
-            if error.code == .sendingUndecided { unlink(message.source.path) }
-            return ControlReply(error)
+        return try await sends.withLock(message.id) { () async throws(ProgramError) -> SendingReply in
+            // A client that reported a failure must not find the message sent later.
+            guard !channel.isAbandoned else {
+                unlink(message.source.path)
+                throw ProgramError(.refused, DesktopError.hungUp.sentence)
+            }
+            do throws(ChatError) {
+                let item = try await core.send(message, to: receiver(request.chat))
+                await whenSent(item)
+                // A repetition does not need the file.
+                unlink(message.source.path)
+                return SendingReply(item: item.id.rawValue)
+            } catch {
+                // The client stages the file again before it repeats the request.
+                if error.code == .sendingUndecided { unlink(message.source.path) }
+                throw ProgramError(sending: error)
+            }
         }
     }
-}
 
-extension SendingInquiry {
-    fileprivate func reply(
-        from core: any ChatCore, naming: some FolderNaming, removesMetadata: Bool, markKey: SecretBytes?
-    ) async -> SendingTermsReply {
-        do throws(ChatError) {
-            let chat = try await naming.chats(of: core).chat(destination)
-            if let refused = chat.chat.sendingRefused { return SendingTermsReply(problem: refused) }
-            let largest = core.limits.maxFileSize(in: chat.reference)
-            return SendingTermsReply(
-                terms: SendingTerms(
-                    chat: chat.reference.description, largest: largest, stagingFolder: core.stagingFolder,
-                    removesMetadata: removesMetadata ? true : nil, markKey: markKey))
-        } catch {
-            return SendingTermsReply(problem: error.sentence)
+    private func send(
+        _ request: TextRequest, over channel: ControlChannel
+    ) async throws(ProgramError) -> SendingReply {
+        guard let text = request.composed else {
+            throw ProgramError(.malformed, DesktopError.malformed.sentence)
         }
+        return try await sends.withLock(text.id) { () async throws(ProgramError) -> SendingReply in
+            guard !channel.isAbandoned else {
+                throw ProgramError(.refused, DesktopError.hungUp.sentence)
+            }
+            do throws(ChatError) {
+                try await core.send(text, to: receiver(request.to))
+                return SendingReply()
+            } catch {
+                throw ProgramError(sending: error)
+            }
+        }
+    }
+
+    /// Returns the chat of this name if it accepts messages.
+    private func receiver(_ name: String) async throws(ChatError) -> ChatReference {
+        let chat = try await folders.chats(of: core).chat(name)
+        if let refused = chat.chat.sendingRefused { throw ChatError(.sendingRefused, refused) }
+        return chat.reference
     }
 }

@@ -1,8 +1,10 @@
 import ChatCore
 
-/// A request to delete messages with files (`chatfs delete`): one line of JSON to the daemon. The first request finds
-/// them, for the user's confirmation; the second deletes them.
-public struct DeleteRequest: Codable, Hashable, Sendable {
+/// A request to delete messages with files (`chatfs delete`). The first request finds them, for the user's
+/// confirmation; the second deletes them.
+public struct DeleteRequest: ControlRequest, Hashable {
+    public typealias Answer = DeleteAnswer
+
     public enum Action: String, Codable, Hashable, Sendable {
         /// Report the matches: one file by `entry` or by `chat` and `file`, else all files of `chat`.
         case find
@@ -25,6 +27,8 @@ public struct DeleteRequest: Codable, Hashable, Sendable {
     public var through: Int64?
     public var forEveryone: Bool?
 
+    public var method: ControlMethod { .deleteFiles }
+
     /// Maximum number of items, so that the reply is quick and fits into a line.
     public static let maxItems = 100
 
@@ -43,8 +47,8 @@ public struct DeleteRequest: Codable, Hashable, Sendable {
     }
 }
 
-/// The reply: one line of JSON.
-public struct DeleteAnswer: ControlAnswer, Codable, Hashable, Sendable {
+/// The matches or the deleted files.
+public struct DeleteAnswer: Codable, Hashable, Sendable {
     /// The single match.
     public struct Found: Codable, Hashable, Sendable {
         public var item: Int64
@@ -73,13 +77,10 @@ public struct DeleteAnswer: ControlAnswer, Codable, Hashable, Sendable {
     public var bytes: UInt64 = 0
     /// `through` of the next request about all files of a chat; nil at the end.
     public var next: Int64?
-    /// A sentence that tells why the request failed.
-    public var problem: String?
 
     public init(
         found: Found? = nil, chat: ChatReference? = nil, chatName: String? = nil, files: Int = 0,
-        bytes: UInt64 = 0, next: Int64? = nil,
-        problem: String? = nil
+        bytes: UInt64 = 0, next: Int64? = nil
     ) {
         self.found = found
         self.chat = chat?.description
@@ -87,6 +88,5 @@ public struct DeleteAnswer: ControlAnswer, Codable, Hashable, Sendable {
         self.files = files
         self.bytes = bytes
         self.next = next
-        self.problem = problem
     }
 }

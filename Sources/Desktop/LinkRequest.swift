@@ -2,8 +2,11 @@ import Base
 import ChatCore
 
 /// A request about the folder of links. The process that has the profile carries it out: the command itself, or the
-/// daemon of its mount, which receives it as one line of JSON.
-public struct LinkRequest: Codable, Hashable, Sendable {
+/// daemon of its mount.
+public struct LinkRequest: ControlRequest, Hashable {
+    /// See `carryOut`.
+    public typealias Answer = [LinkDescription]
+
     public enum Action: String, Codable, Hashable, Sendable {
         case add, list, find, remove
     }
@@ -17,6 +20,8 @@ public struct LinkRequest: Codable, Hashable, Sendable {
     public var approves: Bool?
     /// For `list`: only entries older than this one.
     public var before: Int64?
+
+    public var method: ControlMethod { .links }
 
     public init(_ action: Action, link: String? = nil, name: String? = nil, approves: Bool = false) {
         linking = action
@@ -126,22 +131,5 @@ public struct LinkDescription: Codable, Hashable, Sendable {
         var description = self
         description.link = nil
         return description
-    }
-}
-
-/// The daemon's reply: one line of JSON.
-struct LinkReply: ControlAnswer, Codable, Hashable {
-    var links: [LinkDescription]?
-    /// A sentence that tells why the request failed.
-    var problem: String?
-}
-
-extension LinkRequest {
-    func reply(from core: any ChatCore) async -> LinkReply {
-        do throws(ChatError) {
-            return LinkReply(links: try await carryOut(on: core))
-        } catch {
-            return LinkReply(problem: error.sentence)
-        }
     }
 }

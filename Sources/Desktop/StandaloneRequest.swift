@@ -1,7 +1,9 @@
 import Base
 
-/// A request to upload, download or cancel a file without a chat: one line of JSON to the daemon.
-public struct StandaloneRequest: Codable, Hashable, Sendable {
+/// A request to upload, download or cancel a file without a chat.
+public struct StandaloneRequest: ControlRequest, Hashable {
+    public typealias Answer = StandaloneState
+
     public enum Transfer: String, Codable, Hashable, Sendable {
         case upload, download, cancel
     }
@@ -12,6 +14,8 @@ public struct StandaloneRequest: Codable, Hashable, Sendable {
     public var link: String?
     /// For `cancel`: the upload.
     public var file: Int64?
+
+    public var method: ControlMethod { .transfer }
 
     public static func upload(_ path: String) -> StandaloneRequest {
         StandaloneRequest(transfer: .upload, path: path)
@@ -26,7 +30,7 @@ public struct StandaloneRequest: Codable, Hashable, Sendable {
     }
 }
 
-/// The progress of a transfer: one line of JSON, sent several times a second until it ends.
+/// The progress of a transfer, sent several times a second until it ends.
 public struct StandaloneState: Codable, Hashable, Sendable {
     /// Identifies an upload for `cancel`.
     public var file: Int64?

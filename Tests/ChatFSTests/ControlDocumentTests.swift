@@ -22,7 +22,7 @@ struct ControlDocumentTests {
 
     @Test("tables of the control socket are complete")
     func tables() throws {
-        #expect(try Self.names(in: "Methods") == Set(ProgramRequest.Method.allCases.map(\.rawValue)))
+        #expect(try Self.names(in: "Methods") == Set(ControlMethod.allCases.map(\.rawValue)))
         #expect(try Self.names(in: "Errors") == Set(ProgramErrorCode.allCases.map(\.rawValue)))
         #expect(try Self.names(in: "Events") == Set(ProgramEvent.Kind.allCases.map(\.rawValue)))
     }

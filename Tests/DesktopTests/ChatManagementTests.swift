@@ -18,8 +18,13 @@ struct ChatManagementTests {
     ) async -> (names: [String]?, problem: String?) {
         var request = ChatManagementRequest(action, kind, chat: chat, name: name)
         request.skipped = skipped
-        let reply = await request.reply(from: core, naming: MountedFolders(name: core.folderName))
-        return (reply.names, reply.problem)
+        do throws(ChatError) {
+            return (
+                try await request.carryOut(on: core, naming: MountedFolders(name: core.folderName)), nil
+            )
+        } catch {
+            return (nil, error.sentence)
+        }
     }
 
     @Test("lists are sorted, filtered and paged")
@@ -85,8 +90,10 @@ struct ChatAliasTests {
         ])
     func refused(name: String, reason: String) async {
         let request = ChatManagementRequest(.rename, .contact, chat: "@7", name: name)
-        let reply = await request.reply(from: core, naming: MountedFolders(name: core.folderName))
-        #expect(reply.names == nil && reply.problem?.contains(reason) == true)
+        let error = await #expect(throws: ChatError.self) {
+            try await request.carryOut(on: core, naming: MountedFolders(name: core.folderName))
+        }
+        #expect(error?.sentence.contains(reason) == true)
         #expect(core.deeds.withLock { $0.isEmpty })
     }
 }

@@ -153,8 +153,10 @@ struct ContactRequestTests {
     @Test("core refusals are returned verbatim", arguments: steps.indices)
     func refused(place: Int) async {
         core.refusal.withLock { $0 = ChatError(.invalidCommand, "It does not want to.") }
-        let answer = await Self.steps[place].request.reply(from: core, naming: PeopleFolders())
-        #expect(answer == ContactAnswer(problem: "It does not want to."))
+        let error = await #expect(throws: ChatError.self) {
+            try await Self.steps[place].request.carryOut(on: core, naming: PeopleFolders())
+        }
+        #expect(error?.sentence == "It does not want to.")
         #expect(asked == Array(Self.steps[place].asks.prefix(1)))
     }
 
@@ -193,17 +195,20 @@ struct ContactRequestTests {
         #expect(
             try await ContactRequest.connections(after: 3).carryOut(on: core, naming: PeopleFolders())
                 .connections?.map(\.name) == [nil, "bob", "@77"])
-        #expect(await ContactRequest.showAddress.reply(from: core, naming: PeopleFolders()).link == nil)
+        await #expect(throws: ChatError.self) {
+            try await ContactRequest.showAddress.carryOut(on: core, naming: PeopleFolders())
+        }
     }
 
     @Test("contacts are selected by the user's names")
-    func names() async {
+    func names() async throws {
         for make in [ContactRequest.verify, ContactRequest.renew, ContactRequest.move] {
             for name in ["carol", "nobody", "#3", "*1", "Saved notes", "", "@99"] {
-                let answer = await make(name).reply(from: core, naming: PeopleFolders())
-                #expect(answer.name == nil && answer != ContactAnswer(), "\(name)")
+                await #expect(throws: ChatError.self, "\(name)") {
+                    try await make(name).carryOut(on: core, naming: PeopleFolders())
+                }
             }
-            #expect(await make("@9").reply(from: core, naming: PeopleFolders()).name == "carol (2)")
+            #expect(try await make("@9").carryOut(on: core, naming: PeopleFolders()).name == "carol (2)")
         }
         #expect(asked.count == 3 && asked.allSatisfy { $0.hasSuffix("@9") })
     }
@@ -218,9 +223,10 @@ struct ContactRequestTests {
         // A connected contact is returned at once.
         #expect(try await ContactRequest.look(5).carryOut(on: core, naming: PeopleFolders()).name == "dora")
         core.refusal.withLock { $0 = ChatError(.invalidCommand, "The link was used.") }
-        #expect(
-            await ContactRequest.look(5).reply(from: core, naming: PeopleFolders())
-                == ContactAnswer(problem: "The link was used."))
+        let error = await #expect(throws: ChatError.self) {
+            try await ContactRequest.look(5).carryOut(on: core, naming: PeopleFolders())
+        }
+        #expect(error?.sentence == "The link was used.")
     }
 
     /// Requests and replies contain links, which printing them must not show.

@@ -8,25 +8,33 @@ import Testing
 /// Parsing of lines from any client.
 @Suite("Requests on the control socket")
 struct ControlLineTests {
-    private static func line(_ message: some Encodable) throws -> [UInt8] {
-        Array(try JSONEncoder().encode(message))
+    private static func line(_ request: some ControlRequest) throws -> [UInt8] {
+        Array(try JSONEncoder().encode(ControlCall(id: 7, request: request)))
     }
 
-    private static func kind(_ bytes: [UInt8]) -> String? {
-        switch ControlChannel.decoded(ControlLine.self, from: bytes) {
-        case .inquire: "inquire"
-        case .send: "send"
-        case .cache: "cache"
-        case .manage: "manage"
-        case .transfer: "transfer"
-        case .keep: "keep"
-        case .link: "link"
-        case .contact: "contact"
-        case .free: "free"
-        case .delete: "delete"
-        case .text: "text"
-        case nil: nil
+    /// Returns the method of a line with valid parameters.
+    private static func kind(_ bytes: [UInt8]) -> ControlMethod? {
+        let head = ControlChannel.decoded(ControlHead.self, from: bytes)
+        guard head?.id == 7, let method = head?.method.flatMap(ControlMethod.init) else { return nil }
+        func hasParameters<Request: ControlRequest>(_ type: Request.Type) -> Bool {
+            ControlChannel.decoded(type, from: bytes)?.method == method
         }
+        let isValid =
+            switch method {
+            case .sendingTerms: hasParameters(SendingInquiry.self)
+            case .sendFile: hasParameters(FileRequest.self)
+            case .say: hasParameters(TextRequest.self)
+            case .cache: hasParameters(CacheRequest.self)
+            case .chats: hasParameters(ChatManagementRequest.self)
+            case .transfer: hasParameters(StandaloneRequest.self)
+            case .rules: hasParameters(KeepRequest.self)
+            case .links: hasParameters(LinkRequest.self)
+            case .contacts: hasParameters(ContactRequest.self)
+            case .freeFiles: hasParameters(FreeRequest.self)
+            case .deleteFiles: hasParameters(DeleteRequest.self)
+            default: hasParameters(ProgramRequest.self)
+            }
+        return isValid ? method : nil
     }
 
     /// A message with a staged file.
@@ -37,24 +45,25 @@ struct ControlLineTests {
             arguments: FileArguments(
                 key: [UInt8](repeating: 1, count: 32), nonce: [UInt8](repeating: 2, count: 24))),
         content: MessageContent(kind: .file, text: "hello"))
-    private static let request = ControlRequest(message, to: "bob")
+    private static let request = FileRequest(message, to: "bob")
 
     @Test("every request is recognised")
     func kinds() throws {
-        #expect(Self.kind(try Self.line(SendingInquiry(destination: "bob"))) == "inquire")
-        #expect(Self.kind(try Self.line(Self.request)) == "send")
-        #expect(Self.kind(try Self.line(CacheRequest(.pin, entry: 7))) == "cache")
+        #expect(Self.kind(try Self.line(SendingInquiry(destination: "bob"))) == .sendingTerms)
+        #expect(Self.kind(try Self.line(Self.request)) == .sendFile)
+        #expect(Self.kind(try Self.line(CacheRequest(.pin, entry: 7))) == .cache)
         #expect(
             Self.kind(try Self.line(ChatManagementRequest(.rename, .contact, chat: "a", name: "b")))
-                == "manage")
-        #expect(Self.kind(try Self.line(StandaloneRequest.upload("/x"))) == "transfer")
-        #expect(Self.kind(try Self.line(KeepRequest(.show))) == "keep")
-        #expect(Self.kind(try Self.line(LinkRequest(.add, link: "l"))) == "link")
-        #expect(Self.kind(try Self.line(ContactRequest.accept("l"))) == "contact")
-        #expect(Self.kind(try Self.line(FreeRequest([FileID(1)], lastCopies: true))) == "free")
-        #expect(Self.kind(try Self.line(DeleteRequest(.find, chat: "bob", file: "a.txt"))) == "delete")
-        #expect(Self.kind(try Self.line(DeleteRequest(.carryOut, items: [ItemID(1)]))) == "delete")
-        #expect(Self.kind(try Self.line(TextRequest(say: "hi", message: "m", to: "bob"))) == "text")
+                == .chats)
+        #expect(Self.kind(try Self.line(StandaloneRequest.upload("/x"))) == .transfer)
+        #expect(Self.kind(try Self.line(KeepRequest(.show))) == .rules)
+        #expect(Self.kind(try Self.line(LinkRequest(.add, link: "l"))) == .links)
+        #expect(Self.kind(try Self.line(ContactRequest.accept("l"))) == .contacts)
+        #expect(Self.kind(try Self.line(FreeRequest([FileID(1)], lastCopies: true))) == .freeFiles)
+        #expect(Self.kind(try Self.line(DeleteRequest(.find, chat: "bob", file: "a.txt"))) == .deleteFiles)
+        #expect(Self.kind(try Self.line(DeleteRequest(.carryOut, items: [ItemID(1)]))) == .deleteFiles)
+        #expect(Self.kind(try Self.line(TextRequest(say: "hi", message: "m", to: "bob"))) == .say)
+        #expect(Self.kind(try Self.line(ProgramRequest(.pin, id: 1, path: "a/b"))) == .pin)
     }
 
     @Test("cut lines fail; unknown members are ignored")
@@ -71,16 +80,19 @@ struct ControlLineTests {
 
     @Test("unknown actions and wrong types are refused")
     func unknown() {
-        for line in [
-            "{\"action\":\"format\"}", "{\"action\":\"pin\",\"entry\":-1}",
-            "{\"action\":\"pin\",\"entry\":\"7\"}",
-            "{\"manage\":\"burn\",\"kind\":\"contact\"}", "{\"transfer\":\"steal\"}", "{\"keep\":null}",
-            "{\"connecting\":\"marry\"}", "{\"linking\":\"list\",\"before\":1.5}",
-            "{\"free\":[1,\"2\"],\"lastCopies\":false}", "{\"free\":[1]}", "{\"say\":\"x\"}", "{}",
-            "{\"destination\":7}",
+        for (method, members) in [
+            ("cache", #""action":"format""#), ("cache", #""action":"pin","entry":-1"#),
+            ("cache", #""action":"pin","entry":"7""#), ("chats", #""manage":"burn","kind":"contact""#),
+            ("transfer", #""transfer":"steal""#), ("rules", #""keep":null"#),
+            ("contacts", #""connecting":"marry""#), ("links", #""linking":"list","before":1.5"#),
+            ("free_files", #""free":[1,"2"],"lastCopies":false"#), ("free_files", #""free":[1]"#),
+            ("say", #""say":"x""#), ("sending_terms", #""destination":7"#), ("send_file", #""chat":"bob""#),
+            ("format", #""action":"show""#), ("get_item", #""path":5"#),
         ] {
+            let line = #"{"id":7,"method":"\#(method)",\#(members)}"#
             #expect(Self.kind(Array(line.utf8)) == nil, "\(line)")
         }
+        #expect(Self.kind(Array("{}".utf8)) == nil)
     }
 
     @Test("a composed message survives encoding")
@@ -99,15 +111,15 @@ struct ControlLineTests {
         ] as [MessageContent.Kind] {
             var message = Self.message
             message.content = MessageContent(kind: kind, text: "")
-            let again = ControlRequest(message, to: "bob").composedMessage(stagingFolder: "/own")
+            let again = FileRequest(message, to: "bob").composedMessage(stagingFolder: "/own")
             #expect(again?.content.kind == kind)
         }
         var text = Self.message
         text.content = MessageContent(kind: .text, text: "")
-        #expect(ControlRequest(text, to: "bob").composedMessage(stagingFolder: "/own") == nil)
+        #expect(FileRequest(text, to: "bob").composedMessage(stagingFolder: "/own") == nil)
     }
 
-    static let damages: [(String, @Sendable (inout ControlRequest) -> Void)] = [
+    static let damages: [(String, @Sendable (inout FileRequest) -> Void)] = [
         ("a file elsewhere", { $0.staged = "../x" }), ("no file", { $0.staged = "" }),
         ("the folder", { $0.staged = "." }), ("the one above", { $0.staged = ".." }),
         ("a path", { $0.staged = "a/b" }), ("an end within", { $0.staged = "a\u{0}b" }),

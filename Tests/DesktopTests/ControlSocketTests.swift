@@ -22,25 +22,25 @@ import Testing
             folderName: core.folderName, whenSent: whenSent,
             answerCacheRequest: { request in
                 guard request.entry != 13 else {
-                    return CacheAnswer(problem: "The file is open: close it first.")
+                    throw ProgramError(.refused, "The file is open: close it first.")
                 }
                 return CacheAnswer(isDone: request.action != .hydrate, progress: Int(request.entry ?? 100))
             },
             answerKeepRequest: { request in
-                if request.chat == "nobody" { return KeepAnswer(problem: "There is no such chat.") }
-                return KeepAnswer(rules: [
-                    KeepAnswer.Rule(
+                if request.chat == "nobody" { throw ChatError(.noSuchChat, "There is no such chat.") }
+                return [
+                    ListedRule(
                         chat: request.chat, name: nil, what: request.what ?? "never",
                         largest: request.largest ?? 0, minimumFree: request.minimumFree ?? 0,
                         metered: request.metered ?? false, when: request.when ?? "arrival")
-                ])
+                ]
             },
             answerFreeRequest: { request in
-                guard request.lastCopies else { return FreeAnswer(freed: Array(request.free.prefix(1))) }
-                return FreeAnswer(freed: [], problem: "The core keeps them itself.")
+                guard request.lastCopies else { return Array(request.free.prefix(1)) }
+                throw ChatError(.storage, "The core keeps them itself.")
             },
             answerDeleteRequest: { request in
-                guard request.entry != 13 else { return DeleteAnswer(problem: "There is no such file.") }
+                guard request.entry != 13 else { throw ChatError(.noSuchItem, "There is no such file.") }
                 return DeleteAnswer(
                     chatName: request.chat, files: request.items?.count ?? 0,
                     bytes: request.forEveryone == true ? 7 : 5, next: request.through)
@@ -53,7 +53,7 @@ import Testing
         try await ThreadPool.shared.run { [folder] in
             let client = try #require(try ControlClient.connect(profileFolder: folder.path))
             let files = (1...Int64(FreeRequest.maxFiles)).map { FileID(Int64.max - $0) }
-            #expect(try client.ask(FreeRequest(files, lastCopies: false)) == [files[0]])
+            #expect(try client.ask(FreeRequest(files, lastCopies: false)) == [files[0].rawValue])
             #expect(throws: DesktopError.self) { try client.ask(FreeRequest(files, lastCopies: true)) }
         }
     }
@@ -182,7 +182,7 @@ import Testing
             func request(_ message: ComposedMessage) throws -> ControlChannel {
                 let channel = ControlChannel(
                     try #require(try ControlSocket.connect(in: place)), timeout: .seconds(30))
-                try channel.send(ControlRequest(message, to: "#3"))
+                try channel.send(ControlCall(id: 1, request: FileRequest(message, to: "#3")))
                 return channel
             }
             let channels = [try request(first)]
@@ -194,7 +194,7 @@ import Testing
             do { _ = try request(gone) }
             core.release()
             for channel in channels + more + [behind] {
-                #expect(try channel.receive(ControlReply.self).item != nil)
+                #expect(try channel.receive(SendingReply.self, to: 1).get().item != nil)
             }
         }
         // After the abandoned request, which never reached the core.
@@ -319,8 +319,8 @@ import Testing
                 let channel = ControlChannel(socket, timeout: .seconds(10))
                 do throws(DesktopError) {
                     try channel.writeLine(line)
-                    let reply = try channel.receive(ControlReply.self)
-                    #expect(reply.item == nil && reply.problem != nil)
+                    let reply = try channel.receive(ControlAnswer<SendingReply>.self)
+                    #expect(reply.result == nil && reply.error != nil)
                 } catch {
                     // Too long a line: the server hangs up during its transfer.
                     #expect(error.code == .noAnswer)
@@ -336,11 +336,11 @@ import Testing
 
     /// A valid request with many kinds of damage.
     private static func nonsense(from message: ComposedMessage) throws -> [[UInt8]] {
-        func damaged(_ change: (inout ControlRequest) -> Void) throws -> [UInt8] {
-            var request = ControlRequest(message, to: "#3")
+        func damaged(_ change: (inout FileRequest) -> Void) throws -> [UInt8] {
+            var request = FileRequest(message, to: "#3")
             change(&request)
             let pair = try socketPair()
-            try ControlChannel(pair.0, timeout: .seconds(5)).send(request)
+            try ControlChannel(pair.0, timeout: .seconds(5)).send(ControlCall(id: 1, request: request))
             return try ControlChannel(pair.1, timeout: .seconds(5)).readLine()
         }
         var lines = try [
@@ -351,7 +351,8 @@ import Testing
             damaged { $0.message = "" }, damaged { $0.preview = String(repeating: "a", count: 14_001) },
             damaged { $0.chat = "nowhere" },
         ]
-        lines += ["", "{}", "null", "[[[[", "{\"chat\":1}", "\u{0}"].map { Array($0.utf8) }
+        lines += ["", "{}", "null", "[[[[", #"{"id":1,"method":"send_file","chat":1}"#, "\u{0}"]
+            .map { Array($0.utf8) }
         lines.append([UInt8](repeating: UInt8(ascii: "a"), count: 300_000))
         var generator = SeededGenerator(state: 11)
         let sane = try damaged { $0.chat = "nowhere" }

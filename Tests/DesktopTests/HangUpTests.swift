@@ -15,6 +15,8 @@ struct HangUpTests {
 
     init() throws { folder = try TemporaryFolder() }
 
+    private static let state = HostileDaemonTests.reply(#"{"done":1,"total":9,"isOver":false}"#)
+
     /// Reads requests and answers with `states` until the client hangs up.
     private func serve(_ states: [String] = []) throws -> SocketListener {
         try SocketListener(
@@ -39,7 +41,7 @@ struct HangUpTests {
 
     @Test("cancelling a transfer hangs up at once", arguments: [true, false])
     func cancelled(hasBegun: Bool) async throws {
-        let listener = try serve(hasBegun ? [#"{"done":1,"total":9,"isOver":false}"#] : [])
+        let listener = try serve(hasBegun ? [Self.state] : [])
         defer { listener.stop() }
         let client = try await client()
         let told = Lock(0)
@@ -71,8 +73,7 @@ struct HangUpTests {
     @Test("an error of the callback ends the transfer")
     func told() async throws {
         struct Enough: Error {}
-        let state = #"{"done":1,"total":9,"isOver":false}"#
-        let listener = try serve([state, state, state])
+        let listener = try serve([Self.state, Self.state, Self.state])
         defer { listener.stop() }
         let client = try await client()
         let count = Lock(0)

@@ -45,27 +45,33 @@ struct HostileDaemonTests {
 
     /// Every kind of request with a valid reply.
     static let requests: [(name: String, answer: String, ask: @Sendable (ControlClient) throws -> Void)] = [
-        ("terms", "{\"terms\":{\"chat\":\"@1\",\"stagingFolder\":\"/s\"}}", { _ = try $0.terms(for: "bob") }),
+        ("terms", #"{"chat":"@1","stagingFolder":"/s"}"#, { _ = try $0.terms(for: "bob") }),
         ("text", "{}", { try $0.send(ComposedText(id: "m", text: "hi"), to: "bob") }),
-        ("file", "{\"item\":1}", { try $0.send(ControlLineTests.message, to: "bob") }),
-        ("cache", "{\"isDone\":true,\"progress\":100}", { _ = try $0.ask(CacheRequest(.show)) }),
-        ("keep", "{\"rules\":[]}", { _ = try $0.ask(KeepRequest(.show)) }),
-        ("free", "{\"freed\":[]}", { _ = try $0.ask(FreeRequest([], lastCopies: false)) }),
-        (
-            "delete", "{\"bytes\":0,\"files\":0}", { _ = try $0.ask(DeleteRequest(.find, chat: "bob")) }
-        ),
-        ("manage", "{\"names\":[]}", { _ = try $0.manage(ChatManagementRequest(.list, .contact)) }),
+        ("file", #"{"item":1}"#, { try $0.send(ControlLineTests.message, to: "bob") }),
+        ("cache", #"{"isDone":true,"progress":100}"#, { _ = try $0.ask(CacheRequest(.show)) }),
+        ("keep", "[]", { _ = try $0.ask(KeepRequest(.show)) }),
+        ("free", "[]", { _ = try $0.ask(FreeRequest([], lastCopies: false)) }),
+        ("delete", #"{"bytes":0,"files":0}"#, { _ = try $0.ask(DeleteRequest(.find, chat: "bob")) }),
+        ("manage", "[]", { _ = try $0.manage(ChatManagementRequest(.list, .contact)) }),
         ("contact", "{}", { _ = try $0.ask(ContactRequest.invite) }),
-        ("link", "{\"links\":[]}", { _ = try $0.link(LinkRequest(.list)) }),
+        ("link", "[]", { _ = try $0.link(LinkRequest(.list)) }),
         (
-            "transfer", "{\"done\":0,\"total\":0,\"isOver\":true}",
+            "transfer", #"{"done":0,"total":0,"isOver":true}"#,
             { _ = try $0.transfer(.upload("/x")) { _ in } }
         ),
     ]
 
+    /// Returns the first reply of a connection.
+    static func reply(_ result: String) -> String { #"{"id":1,"result":\#(result)}"# }
+
+    private static func failure(_ code: String, _ message: String) -> String {
+        #"{"id":1,"error":{"code":"\#(code)","message":"\#(message)"}}"# + "\n"
+    }
+
     @Test("truncated replies fail", arguments: requests.indices)
     func cuts(index: Int) async throws {
-        let (name, answer, ask) = Self.requests[index]
+        let (name, result, ask) = Self.requests[index]
+        let answer = Self.reply(result)
         #expect(try await error(answer + "\n", ask) == nil, "\(name)")
         for length in 0...answer.utf8.count where length % 3 == 0 || length >= answer.utf8.count - 1 {
             let found = try await error(String(answer.prefix(length)), ask)
@@ -76,22 +82,19 @@ struct HostileDaemonTests {
     @Test("refusals keep the daemon's sentence", arguments: requests.indices)
     func refused(index: Int) async throws {
         let (name, _, ask) = Self.requests[index]
-        let answer =
-            "{\"problem\":\"It is closed.\",\"isDone\":true,\"progress\":0,\"freed\":[],\"done\":0,\"total\":0,\"isOver\":true,"
-            + "\"files\":0,\"bytes\":0}"
-        let found = try await error(answer + "\n", ask)
+        let found = try await error(Self.failure("refused", "It is closed."), ask)
         #expect(found?.code == .refused && found?.sentence == "It is closed.", "\(name)")
     }
 
     @Test("invalid JSON is reported as malformed", arguments: requests.indices)
     func nonsense(index: Int) async throws {
-        let (name, _, ask) = Self.requests[index]
+        let (name, result, ask) = Self.requests[index]
         for answer in [
-            "", "no", "[1]", "{\"problem\":7}",
-            "{\"item\":\"x\",\"names\":1,\"isDone\":\"\",\"connection\":\"\"}",
+            "", "no", "[1]", #"{"id":1}"#, #"{"id":1,"error":7}"#, Self.reply("7"),
+            // The reply to another request.
+            #"{"id":2,"result":\#(result)}"#,
+            Self.reply(#"{"item":"x","names":1,"isDone":"","connection":""}"#),
         ] {
-            // A text's reply contains nothing else.
-            if name == "text", answer.hasPrefix("{\"item\"") { continue }
             #expect(try await error(answer + "\n", ask)?.code == .malformed, "\(name): \(answer)")
         }
     }
@@ -100,7 +103,7 @@ struct HostileDaemonTests {
     func missing() async throws {
         for name in ["terms", "file", "keep", "manage", "link"] {
             let request = try #require(Self.requests.first { $0.name == name })
-            #expect(try await error("{}\n", request.ask)?.code == .malformed, "\(name)")
+            #expect(try await error(Self.reply("{}") + "\n", request.ask)?.code == .malformed, "\(name)")
         }
     }
 
@@ -108,8 +111,10 @@ struct HostileDaemonTests {
     func unsure() async throws {
         for name in ["file", "text"] {
             let request = try #require(Self.requests.first { $0.name == name })
-            let found = try await error("{\"problem\":\"Who knows.\",\"isUnsure\":true}\n", request.ask)
-            #expect(found?.code == .unsure && found?.sentence == "Who knows.")
+            for (code, expected) in [("unsure", DesktopErrorCode.unsure), ("undecided", .noAnswer)] {
+                let found = try await error(Self.failure(code, "Who knows."), request.ask)
+                #expect(found?.code == expected && found?.sentence == "Who knows.")
+            }
         }
     }
 

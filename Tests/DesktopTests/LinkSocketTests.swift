@@ -39,7 +39,7 @@ struct LinkSocketTests {
         let server = try ControlServer(
             profileFolder: folder.path, core: core, mountpoint: "/mnt", folderName: core.folderName,
             whenSent: { _ in }, answerCacheRequest: { _ in CacheAnswer() },
-            answerKeepRequest: { _ in KeepAnswer() }, answerFreeRequest: { _ in FreeAnswer(freed: []) },
+            answerKeepRequest: { _ in [] }, answerFreeRequest: { _ in [] },
             answerDeleteRequest: { _ in DeleteAnswer() })
         defer { server.stop() }
         return try await ThreadPool.shared.run { [folder] in

@@ -17,8 +17,8 @@ import Testing
         try ControlServer(
             profileFolder: folder.path, core: core, mountpoint: "/mnt/Chats", folderName: core.folderName,
             whenSent: { _ in },
-            answerCacheRequest: { _ in CacheAnswer() }, answerKeepRequest: { _ in KeepAnswer() },
-            answerFreeRequest: { _ in FreeAnswer(freed: []) },
+            answerCacheRequest: { _ in CacheAnswer() }, answerKeepRequest: { _ in [] },
+            answerFreeRequest: { _ in [] },
             answerDeleteRequest: { _ in DeleteAnswer() })
     }
 

@@ -28,17 +28,12 @@ public final class ProgramClient: Sendable {
     /// - Throws: `ProgramError` with the daemon's error; `DesktopError` `.noAnswer`, `.malformed`, `.system`, or
     ///   `.refused` for data that exceeds a line.
     public func ask(_ request: ProgramRequest) throws -> ProgramResult {
-        var request = request
-        request.id = lastID.withLock {
+        let id: Int64 = lastID.withLock {
             $0 += 1
             return $0
         }
-        try channel.send(request)
-        let answer = try channel.receive(ProgramAnswer.self)
-        guard answer.id == request.id else { throw DesktopError.malformed }
-        if let problem = answer.error { throw ProgramError(problem.code, problem.message) }
-        guard let result = answer.result else { throw DesktopError.malformed }
-        return result
+        try channel.send(ControlCall(id: id, request: request))
+        return try channel.receive(ProgramResult.self, to: id).get()
     }
 
     /// - Throws: As `ask`.

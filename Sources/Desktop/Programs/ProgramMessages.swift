@@ -27,27 +27,12 @@ public struct ProgramGreeting: Codable, Hashable, Sendable {
 }
 
 /// A program's request.
-public struct ProgramRequest: Codable, Hashable, Sendable {
-    public enum Method: String, Codable, Hashable, Sendable, CaseIterable {
-        case listChats = "list_chats"
-        case listItems = "list_items"
-        case getItem = "get_item"
-        case getSyncStatus = "get_sync_status"
-        case getMetrics = "get_metrics"
-        case subscribe
-        case hydrate, dehydrate, pin, unpin, free, cancel, retry
-        case upload
-        case sendText = "send_text"
-        case mute, unmute
-        case markRead = "mark_read"
-        case keep
-        case approve
-        case suspend, resume
-    }
+public struct ProgramRequest: ControlRequest, Hashable {
+    public typealias Answer = ProgramResult
 
     /// Repeated in the reply.
     public var id: Int64
-    public var method: Method
+    public var method: ControlMethod
     /// Path of an entry below the mountpoint.
     public var path: String?
     /// A chat by its folder, name or reference.
@@ -73,10 +58,10 @@ public struct ProgramRequest: Codable, Hashable, Sendable {
     public var what: String?
 
     public init(
-        _ method: Method, id: Int64 = 1, path: String? = nil, chat: String? = nil, states: [String]? = nil,
-        after: UInt64? = nil, count: Int? = nil, source: String? = nil, caption: String? = nil,
-        key: String? = nil, relays: [String]? = nil, hash: Bool? = nil, last: Bool? = nil,
-        text: String? = nil, what: String? = nil
+        _ method: ControlMethod, id: Int64 = 1, path: String? = nil, chat: String? = nil,
+        states: [String]? = nil, after: UInt64? = nil, count: Int? = nil, source: String? = nil,
+        caption: String? = nil, key: String? = nil, relays: [String]? = nil, hash: Bool? = nil,
+        last: Bool? = nil, text: String? = nil, what: String? = nil
     ) {
         self.text = text
         self.what = what
@@ -96,29 +81,7 @@ public struct ProgramRequest: Codable, Hashable, Sendable {
     }
 }
 
-/// The reply to a request: a result or an error.
-public struct ProgramAnswer: Codable, Hashable, Sendable {
-    /// nil if the request could not be parsed.
-    public var id: Int64?
-    public var result: ProgramResult?
-    public var error: Problem?
-
-    public struct Problem: Codable, Hashable, Sendable {
-        public var code: ProgramErrorCode
-        /// A sentence for the user.
-        public var message: String
-    }
-
-    init(_ id: Int64?, _ result: ProgramResult) {
-        self.id = id
-        self.result = result
-    }
-
-    init(_ id: Int64?, _ error: ProgramError) {
-        self.id = id
-        self.error = Problem(code: error.code, message: error.sentence)
-    }
-}
+public typealias ProgramAnswer = ControlAnswer<ProgramResult>
 
 /// The result of a request; each method sets its own members.
 public struct ProgramResult: Codable, Hashable, Sendable {
@@ -314,6 +277,10 @@ public enum ProgramErrorCode: String, Codable, Hashable, Sendable, CaseIterable 
     case refused
     /// The request would delete a file that cannot be received again; repeat it with `last` to do so.
     case lastCopy = "last_copy"
+    /// Of a command that sends: the core may nevertheless have sent the message.
+    case unsure
+    /// Of a command that sends: the core may have the message and the same request, repeated, finds out.
+    case undecided
     /// Failed; a repetition may succeed.
     case failed
 }

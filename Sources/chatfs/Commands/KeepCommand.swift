@@ -79,7 +79,7 @@ enum KeepCommand {
 
     private static func rules(
         _ request: KeepRequest, _ access: ProfileAccess
-    ) async throws -> [KeepAnswer.Rule] {
+    ) async throws -> [ListedRule] {
         if access.settings.core.isEmbedded { return try await ownRules(request, access.settings) }
         return try await access.use { daemon in
             try await ThreadPool.shared.run { () throws(DesktopError) in try daemon.ask(request) }
@@ -92,7 +92,7 @@ enum KeepCommand {
     /// Changes rules of the data directory without a core, and tells a mount to reread them.
     private static func ownRules(
         _ request: KeepRequest, _ settings: CoreSettings
-    ) async throws -> [KeepAnswer.Rule] {
+    ) async throws -> [ListedRule] {
         let directory = try await settings.openDirectory()
         let (folder, chats) = try await ThreadPool.shared.run { () throws(ChatError) in
             let profile = try directory.profile(named: settings.profile)
@@ -112,7 +112,7 @@ enum KeepCommand {
 
     private static func answer(
         _ request: KeepRequest, _ chats: NamedChats, in folder: String, key: SecretBytes?
-    ) async throws -> [KeepAnswer.Rule] {
+    ) async throws -> [ListedRule] {
         try await ThreadPool.shared.run {
             let store = try KeepStore(in: folder, key: key)
             defer { store.close() }
@@ -120,7 +120,7 @@ enum KeepCommand {
         }
     }
 
-    private static func line(_ rule: KeepAnswer.Rule) -> String {
+    private static func line(_ rule: ListedRule) -> String {
         let whose = rule.name.map { "\($0) (\(rule.chat ?? ""))" } ?? "all chats"
         return "\(whose): --what \(rule.what) --max-size \(ByteCount.exact(rule.largest)) --min-free "
             + "\(ByteCount.exact(rule.minimumFree)) --metered \(rule.metered ? "yes" : "no") --when \(rule.when) "

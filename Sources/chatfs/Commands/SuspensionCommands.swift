@@ -29,7 +29,7 @@ enum SuspensionCommands {
     }
 
     private static func ask(
-        _ method: ProgramRequest.Method, _ invocation: Invocation, done: String
+        _ method: ControlMethod, _ invocation: Invocation, done: String
     ) async throws {
         let mounted = try await Mounted.chosen(by: invocation)
         let client = try await ProgramConnection.client(of: mounted)

@@ -40,7 +40,7 @@ struct CopyRemover: Sendable {
     private static func ask(_ daemon: ControlClient, _ requests: [FreeRequest]) async throws -> [FileID] {
         try await ThreadPool.shared.run { () throws(DesktopError) in
             var freed: [FileID] = []
-            for request in requests { freed += try daemon.ask(request) }
+            for request in requests { freed += try daemon.ask(request).map { FileID($0) } }
             return freed
         }
     }
@@ -66,9 +66,7 @@ struct CopyRemover: Sendable {
         var freed: [FileID] = []
         for request in requests {
             // Pinned files stay local.
-            let answer = await core.answer(request.sparing(pinned.contains))
-            freed += answer.freed.map { FileID($0) }
-            if let problem = answer.problem { throw ChatError(.storage, problem) }
+            freed += try await core.answer(request.sparing(pinned.contains)).map { FileID($0) }
         }
         return freed
     }

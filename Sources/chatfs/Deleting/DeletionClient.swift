@@ -1,3 +1,4 @@
+import Base
 import ChatCore
 import Desktop
 import Posix
@@ -32,9 +33,11 @@ struct DeletionClient: Sendable {
             deleteTogether: { (items, mode) in try await core.delete(items, mode: mode) })
         identity = opened.folder
         ask = { request in
-            let answer = await deletion.answer(request)
-            if let problem = answer.problem { throw DesktopError(.refused, problem) }
-            return answer
+            do {
+                return try await deletion.answer(request)
+            } catch {
+                throw DesktopError(.refused, sentence(of: error), cause: error)
+            }
         }
     }
 

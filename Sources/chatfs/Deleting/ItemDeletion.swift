@@ -15,14 +15,10 @@ struct ItemDeletion: Sendable {
 
     private static let pageSize = 500
 
-    func answer(_ request: DeleteRequest) async -> DeleteAnswer {
-        do {
-            switch request.delete {
-            case .find: return try await find(request)
-            case .carryOut: return try await carryOut(request)
-            }
-        } catch {
-            return DeleteAnswer(problem: sentence(of: error))
+    func answer(_ request: DeleteRequest) async throws -> DeleteAnswer {
+        switch request.delete {
+        case .find: try await find(request)
+        case .carryOut: try await carryOut(request)
         }
     }
 

@@ -1,3 +1,4 @@
+import Base
 import ChatCore
 import Desktop
 import FileSystem
@@ -23,7 +24,20 @@ struct CacheRequestHandler: Sendable {
         requests = HydrationRequests(hydrator)
     }
 
-    func answer(_ request: CacheRequest) async -> CacheAnswer {
+    /// - Throws: `.failed` if the request may succeed later, else `.refused`.
+    func answer(_ request: CacheRequest) async throws(ProgramError) -> CacheAnswer {
+        do {
+            return try await carryOut(request)
+        } catch let error as ProgramError {
+            throw error
+        } catch let error as HydrationError {
+            throw ProgramError(.failed, error.sentence, cause: error)
+        } catch {
+            throw ProgramError(.refused, sentence(of: error), cause: error)
+        }
+    }
+
+    private func carryOut(_ request: CacheRequest) async throws -> CacheAnswer {
         switch request.action {
         case .show: return CacheAnswer(cache: state())
         case .clear:
@@ -39,75 +53,56 @@ struct CacheRequestHandler: Sendable {
         guard let entry = request.entry, let item = await fileSystem.item(at: NodeID(entry)),
             let file = item.file
         else {
-            return await answer(request.action, notHandedOver: request.entry.map { NodeID($0) })
-        }
-        do throws(HydrationError) {
-            switch request.action {
-            case .show, .clear, .tryAgain: break
-            case .cancel: return try await cancel(item, file)
-            case .hydrate: return await hydrate(item)
-            case .dehydrate:
-                if hydrator.isPinned(file.id) {
-                    return CacheAnswer(problem: "The file is pinned: run chatfs unpin first.")
-                }
-                guard await hydrator.dehydrateWhenSettled(file.id) else {
-                    return CacheAnswer(problem: "The file is open: close it first.")
-                }
-            case .pin: try await hydrator.pin(item)
-            case .unpin: try await hydrator.unpin(file.id)
-            }
+            // The core may not have the entry yet.
+            guard request.action == .cancel, let number = request.entry,
+                try await fileSystem.takeBack(NodeID(number))
+            else { throw ProgramError(.refused, "This is not a file that was sent or received.") }
             return CacheAnswer()
-        } catch {
-            return CacheAnswer(problem: error.sentence, hasFailed: true)
         }
-    }
-
-    /// Answers for an entry that the core does not have yet.
-    private func answer(_ action: CacheRequest.Action, notHandedOver entry: NodeID?) async -> CacheAnswer {
-        do throws(FileSystemError) {
-            if action == .cancel, let entry, try await fileSystem.takeBack(entry) { return CacheAnswer() }
-            return CacheAnswer(problem: "This is not a file that was sent or received.")
-        } catch {
-            return CacheAnswer(problem: error.sentence)
-        }
-    }
-
-    private func hydrate(_ item: ChatItem) async -> CacheAnswer {
-        switch await requests.ask(item) {
-        case .ended(let problem):
-            CacheAnswer(
-                problem: problem?.sentence,
-                hasFailed: problem.map { !$0.isFinal && $0.kind != .notApproved })
-        case .pending(let progress): CacheAnswer(isDone: false, progress: progress)
-        }
-    }
-
-    private func cancel(
-        _ item: ChatItem, _ file: ChatFile
-    ) async throws(HydrationError) -> CacheAnswer {
-        if item.direction == .received {
-            guard file.status != .rcvComplete else {
-                return CacheAnswer(problem: "The file is already local.")
+        switch request.action {
+        case .show, .clear, .tryAgain: break
+        case .cancel: try await cancel(item, file)
+        case .hydrate: return try await hydrate(item)
+        case .dehydrate:
+            if hydrator.isPinned(file.id) {
+                throw ProgramError(.refused, "The file is pinned: run chatfs unpin first.")
             }
+            guard await hydrator.dehydrateWhenSettled(file.id) else {
+                throw ProgramError(.refused, "The file is open: close it first.")
+            }
+        case .pin: try await hydrator.pin(item)
+        case .unpin: try await hydrator.unpin(file.id)
+        }
+        return CacheAnswer()
+    }
+
+    private func hydrate(_ item: ChatItem) async throws(ProgramError) -> CacheAnswer {
+        switch await requests.ask(item) {
+        case .ended(nil): return CacheAnswer()
+        case .ended(let problem?):
+            throw ProgramError(
+                problem.isFinal || problem.kind == .notApproved ? .refused : .failed, problem.sentence)
+        case .pending(let progress): return CacheAnswer(isDone: false, progress: progress)
+        }
+    }
+
+    private func cancel(_ item: ChatItem, _ file: ChatFile) async throws {
+        let alreadyLocal = ProgramError(.refused, "The file is already local.")
+        if item.direction == .received {
+            guard file.status != .rcvComplete else { throw alreadyLocal }
             // Before `unpin`, which ends the worker's download.
             let isComing = hydrator.condition(of: file.id).stage != .idle || hydrator.isPinned(file.id)
             keeping.decline(item)
             try await hydrator.unpin(file.id)
             await requests.cancel(file.id)
-            guard await hydrator.cancel(file.id) else {
-                return CacheAnswer(problem: "The file is already local.")
-            }
+            guard await hydrator.cancel(file.id) else { throw alreadyLocal }
             switch file.status {
             case .rcvAccepted, .rcvTransfer, .rcvWarning: break
-            default: return CacheAnswer(problem: isComing ? nil : "The file is not being received.")
+            case _ where isComing: return
+            default: throw ProgramError(.refused, "The file is not being received.")
             }
         }
-        do throws(ChatError) {
-            try await core.cancelFile(file.id)
-            return CacheAnswer()
-        } catch {
-            return CacheAnswer(problem: error.sentence)
-        }
+        try await core.cancelFile(file.id)
     }
 
     /// Resumes files that an earlier mount left pinned, unfinished or partly received, and drops the rest of deleted ones.

@@ -63,6 +63,10 @@ struct ChatActions: Sendable {
             throw ProgramError(.invalidParameter, "The request names no kinds of files to keep.")
         }
         request.what = what
-        if let problem = await keeping.answer(request).problem { throw ProgramError(.refused, problem) }
+        do {
+            _ = try await keeping.answer(request)
+        } catch {
+            throw ProgramError(.refused, sentence(of: error), cause: error)
+        }
     }
 }

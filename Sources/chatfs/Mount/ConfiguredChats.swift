@@ -46,6 +46,6 @@ struct ConfiguredChats: Sendable {
         }
         guard !rule.keep.isEmpty else { return }
         let request = KeepOptions.change(in: chat.description, to: rule.keep.mapValues { [$0] })
-        if let problem = await keeping.answer(request).problem { throw Refusal(problem) }
+        _ = try await keeping.answer(request)
     }
 }

@@ -8,7 +8,7 @@ struct KeepRuleEditor: Sendable {
     let store: KeepStore
     let chats: NamedChats
 
-    func answer(_ request: KeepRequest) throws -> [KeepAnswer.Rule] {
+    func answer(_ request: KeepRequest) throws -> [ListedRule] {
         let chat = try request.chat.map { name throws(ChatError) in try chats.chat(name) }
         switch request.keep {
         case .show: break
@@ -33,8 +33,8 @@ struct KeepRuleEditor: Sendable {
             usesMetered: request.metered, moment: moment ?? nil, receivesSmallMedia: request.autoReceive)
     }
 
-    private static func rule(_ rule: KeepRule, of chat: NamedChat?) -> KeepAnswer.Rule {
-        KeepAnswer.Rule(
+    private static func rule(_ rule: KeepRule, of chat: NamedChat?) -> ListedRule {
+        ListedRule(
             chat: chat?.reference.description, name: chat?.name, what: rule.kinds.rawValue,
             largest: rule.largest, minimumFree: rule.minimumFree, metered: rule.usesMetered,
             when: rule.moment.rawValue, autoReceive: rule.receivesSmallMedia)

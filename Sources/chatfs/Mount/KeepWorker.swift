@@ -90,16 +90,12 @@ final class KeepWorker: Sendable {
     // MARK: - Requests
 
     /// Shows or changes the rules.
-    func answer(_ request: KeepRequest) async -> KeepAnswer {
-        do {
-            let chats = NamedChats(try await core.chats(), folders: fileSystem.lister.folderNames)
-            let editor = KeepRuleEditor(store: store, chats: chats)
-            let rules = try await ThreadPool.shared.run { try editor.answer(request) }
-            try await readRules()
-            return KeepAnswer(rules: rules)
-        } catch {
-            return KeepAnswer(problem: sentence(of: error))
-        }
+    func answer(_ request: KeepRequest) async throws -> [ListedRule] {
+        let chats = NamedChats(try await core.chats(), folders: fileSystem.lister.folderNames)
+        let editor = KeepRuleEditor(store: store, chats: chats)
+        let rules = try await ThreadPool.shared.run { try editor.answer(request) }
+        try await readRules()
+        return rules
     }
 
     private func readRules() async throws {

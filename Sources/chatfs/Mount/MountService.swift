@@ -56,6 +56,9 @@ struct MountService: ProgramService {
         case .suspend, .resume:
             await suspension.take(request.method == .suspend ? .suspended : .resumed)
             return ProgramResult(done: true)
+        case .sendingTerms, .sendFile, .say, .cache, .chats, .transfer, .rules, .links, .contacts, .freeFiles,
+            .deleteFiles:
+            throw ProgramError(.malformed, "This method is for commands.")
         }
     }
 
@@ -136,10 +139,7 @@ struct MountService: ProgramService {
         _ action: CacheRequest.Action, _ request: ProgramRequest
     ) async throws(ProgramError) -> ProgramResult {
         let entry = try await entry(request)
-        let answer = await cacheRequests.answer(CacheRequest(action, entry: entry.id.rawValue))
-        if let problem = answer.problem {
-            throw ProgramError(answer.hasFailed == true ? .failed : .refused, problem)
-        }
+        let answer = try await cacheRequests.answer(CacheRequest(action, entry: entry.id.rawValue))
         let now = await lister.entry(entry.id)
         return ProgramResult(item: now.map(ProgramItem.init), done: answer.isDone)
     }
@@ -230,7 +230,7 @@ struct MountService: ProgramService {
         } catch {
             throw ProgramError(error)
         }
-        _ = await cacheRequests.answer(CacheRequest(.tryAgain))
+        _ = try await cacheRequests.answer(CacheRequest(.tryAgain))
         return ProgramResult(done: true)
     }
 }

@@ -61,13 +61,13 @@ struct MountServices: Sendable {
             removesMetadata: settings.preparation.removesMetadata, markKey: markKey,
             folderName: { fileSystem.lister.folder(of: $0)?.name },
             whenSent: { await fileSystem.wasSent($0) },
-            answerCacheRequest: { await cacheRequests.answer($0) },
-            answerKeepRequest: { await keeping.answer($0) },
+            answerCacheRequest: { try await cacheRequests.answer($0) },
+            answerKeepRequest: { try await keeping.answer($0) },
             answerFreeRequest: { [hydrator = parts.hydrator] request in
                 // Pinned files stay local.
-                await opened.answer(request.sparing { hydrator.isPinned($0) })
+                try await opened.answer(request.sparing { hydrator.isPinned($0) })
             },
-            answerDeleteRequest: { await deletion.answer($0) })
+            answerDeleteRequest: { try await deletion.answer($0) })
         fileSystem.completeStatus { status in
             await opened.completeStatus(&status) { fileSystem.lister.folder(of: $0)?.name.description }
         }

@@ -165,19 +165,21 @@ struct MountedCore: Sendable {
 
 extension MountedCore {
     /// Keeps files that cannot be freed and ignores vanished ones.
-    func answer(_ request: FreeRequest) async -> FreeAnswer {
+    /// - Returns: The files whose copies were deleted.
+    func answer(_ request: FreeRequest) async throws(ChatError) -> [Int64] {
         guard let free else {
-            return FreeAnswer(
-                freed: [], problem: "An official core owns its files: delete them with its app.")
+            throw ChatError(.storage, "An official core owns its files: delete them with its app.")
         }
         var freed: [Int64] = []
         for file in request.free.prefix(FreeRequest.maxFiles) {
             do throws(ChatError) {
                 if try await free(FileID(file), request.lastCopies) { freed.append(file) }
             } catch {
-                if error.code != .noSuchFile { return FreeAnswer(freed: freed, problem: error.sentence) }
+                guard error.code == .noSuchFile else {
+                    throw ChatError(.storage, error.sentence, cause: error)
+                }
             }
         }
-        return FreeAnswer(freed: freed)
+        return freed
     }
 }

@@ -42,7 +42,7 @@ struct NotificationActions: Sendable {
         guard let approved = ApprovedServers(addresses) else { return "The address is invalid." }
         do {
             try await ThreadPool.shared.run { [core] in try core.approve(approved) }
-            _ = await cacheRequests.answer(CacheRequest(.tryAgain))
+            _ = try await cacheRequests.answer(CacheRequest(.tryAgain))
             return nil
         } catch {
             return "The relays could not be approved. \(Base.sentence(of: error))"
@@ -81,7 +81,12 @@ struct NotificationActions: Sendable {
     }
 
     private func keep(_ node: NodeID) async -> String? {
-        await cacheRequests.answer(CacheRequest(.pin, entry: node.rawValue)).problem
+        do throws(ProgramError) {
+            _ = try await cacheRequests.answer(CacheRequest(.pin, entry: node.rawValue))
+            return nil
+        } catch {
+            return error.sentence
+        }
     }
 
     private func reveal(_ entries: [NotifiedEntry], opens: Bool) async -> String? {

@@ -9,15 +9,20 @@ extension Target {
     /// Our own JSON, perhaps written by another program.
     static let control = [
         Target("control-line", "requests on the control socket", longest: 1024) { bytes in
-            guard let line = try? JSONDecoder().decode(ControlLine.self, from: Data(bytes)),
-                case .send(let request) = line,
+            let types: [any ControlRequest.Type] = [
+                SendingInquiry.self, TextRequest.self, CacheRequest.self, ChatManagementRequest.self,
+                StandaloneRequest.self, KeepRequest.self, LinkRequest.self, ContactRequest.self,
+                FreeRequest.self, DeleteRequest.self,
+            ]
+            for type in types { _ = try? JSONDecoder().decode(type, from: Data(bytes)) }
+            guard let request = try? JSONDecoder().decode(FileRequest.self, from: Data(bytes)),
                 let message = request.composedMessage(stagingFolder: "/staging")
             else { return }
             let name = message.source.path.dropFirst("/staging/".count)
             hold(message.source.path.hasPrefix("/staging/") && !name.isEmpty, "a file lies in the folder")
             hold(!name.contains("/") && name != ".." && name != ".", "and nowhere else")
             hold(SafeFileName.make(from: message.fileName) == message.fileName, "its name is safe")
-            let again = ControlRequest(message, to: request.chat).composedMessage(stagingFolder: "/staging")
+            let again = FileRequest(message, to: request.chat).composedMessage(stagingFolder: "/staging")
             hold(
                 again?.source == message.source && again?.content == message.content
                     && again?.modified == message.modified && again?.size == message.size,
@@ -56,16 +61,16 @@ extension Target {
                 let again = try? JSONDecoder().decode(CacheAnswer.self, from: text)
                 hold(again == answer, "a written answer is the same")
             }
-            if let terms = try? JSONDecoder().decode(SendingTermsReply.self, from: Data(bytes)),
+            if let terms = try? JSONDecoder().decode(ControlAnswer<SendingTerms>.self, from: Data(bytes)),
                 let text = try? JSONEncoder().encode(terms)
             {
-                let again = try? JSONDecoder().decode(SendingTermsReply.self, from: text)
+                let again = try? JSONDecoder().decode(ControlAnswer<SendingTerms>.self, from: text)
                 hold(again == terms, "a written answer is the same")
             }
-            if let reply = try? JSONDecoder().decode(ControlReply.self, from: Data(bytes)),
+            if let reply = try? JSONDecoder().decode(ControlAnswer<SendingReply>.self, from: Data(bytes)),
                 let text = try? JSONEncoder().encode(reply)
             {
-                let again = try? JSONDecoder().decode(ControlReply.self, from: text)
+                let again = try? JSONDecoder().decode(ControlAnswer<SendingReply>.self, from: text)
                 hold(again == reply, "a written reply is the same")
             }
         },
