@@ -40,12 +40,16 @@ final class ControlChannel: Sendable {
         return poll(&requests, milliseconds: Int32(clamping: Int64(time / .milliseconds(1)))) > 0
     }
 
-    /// Waits without limit until input or the end of the connection is available, or `descriptor` is readable.
-    func waitForLine(beside descriptor: Int32?) -> (isReadable: Bool, isWoken: Bool) {
+    /// Waits until input or the end of the connection is available, or `descriptor` is readable.
+    /// - Parameter time: Maximum time; nil for no limit.
+    func waitForLine(
+        beside descriptor: Int32?, within time: Duration? = nil
+    ) -> (isReadable: Bool, isWoken: Bool) {
         let isHere = pending.withLock { $0.contains(UInt8(ascii: "\n")) }
         var requests = [pollfd(fd: socket.descriptor, events: Int16(POLLIN), revents: 0)]
         if let descriptor { requests.append(pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)) }
-        poll(&requests, milliseconds: isHere ? 0 : -1)
+        let limit = time.map { Int32(clamping: Int64($0 / .milliseconds(1))) } ?? -1
+        poll(&requests, milliseconds: isHere ? 0 : limit)
         return (isHere || requests[0].revents != 0, requests.count > 1 && requests[1].revents != 0)
     }
 

@@ -3,7 +3,7 @@ import ChatCore
 import Glibc
 import Posix
 
-/// A command's end of the control socket of a mounted profile. All calls block; one thread at a time.
+/// A command's end of a socket of a mounted profile. All calls block; one thread at a time.
 ///
 /// Beside the listed errors, every request throws `.noAnswer`, `.malformed`, `.system`, and `.refused` for data that
 /// exceeds a line.
@@ -11,22 +11,47 @@ public final class ControlClient: Sendable {
     /// Timeout of requests that need nothing but the daemon.
     private static let timeout = Duration.seconds(20)
 
-    /// Directory of the mounted profile.
+    /// Directory of the socket: that of the mounted profile, except for `init(path:)`.
     public let profileFolder: String
-    private let channel: ControlChannel
+    let channel: ControlChannel
     private let lastID = Lock<Int64>(0)
+    private let received = Lock<ControlGreeting?>(nil)
 
-    private init(_ channel: ControlChannel, profileFolder: String) {
-        self.channel = channel
-        self.profileFolder = profileFolder
+    private init(_ socket: OpenFile, in folder: String) {
+        profileFolder = folder
+        channel = ControlChannel(socket, timeout: .seconds(120))
     }
 
-    /// Returns nil if the profile is not mounted or its process is ending.
+    /// The daemon's first line. The first request waits for it, so that `connect` never waits for the daemon.
+    /// - Throws: `.malformed` for another protocol version, `.noAnswer`, `.system`.
+    public var greeting: ControlGreeting {
+        get throws(DesktopError) {
+            if let greeting = received.withLock({ $0 }) { return greeting }
+            let greeting = try channel.receive(ControlGreeting.self, timeout: Self.timeout)
+            guard greeting.chatfs == ControlProtocol.version else { throw DesktopError.malformed }
+            received.withLock { $0 = greeting }
+            return greeting
+        }
+    }
+
+    /// Connects to the socket for programs, and waits for the daemon.
+    /// - Parameter path: Path of the socket from `status.json`.
+    /// - Throws: `.system` if no process listens, `.malformed` for another protocol version, `.noAnswer`.
+    public convenience init(path: String) throws(DesktopError) {
+        let folder = path.parentPath
+        guard let name = path.lastPathName,
+            let socket = try ControlSocket.connect(in: ControlSocket.openFolder(folder), named: name)
+        else { throw DesktopError(SystemError(code: ECONNREFUSED, operation: "reach the mount's process")) }
+        self.init(socket, in: folder)
+        _ = try greeting
+    }
+
+    /// Connects to the socket for commands. Returns nil if the profile is not mounted or its process is ending.
     /// - Throws: `.system`.
     public static func connect(profileFolder: String) throws(DesktopError) -> ControlClient? {
         let folder = try ControlSocket.openFolder(profileFolder)
         guard let socket = try ControlSocket.connect(in: folder) else { return nil }
-        return ControlClient(ControlChannel(socket, timeout: .seconds(120)), profileFolder: profileFolder)
+        return ControlClient(socket, in: profileFolder)
     }
 
     /// Connects to the daemon of an official core's mounted profile. A core has one active profile, and its directory
@@ -55,6 +80,7 @@ public final class ControlClient: Sendable {
 
     /// Sends a request and returns its number.
     private func begin(_ request: some ControlRequest) throws(DesktopError) -> Int64 {
+        _ = try greeting
         let id: Int64 = lastID.withLock {
             $0 += 1
             return $0
@@ -71,6 +97,13 @@ public final class ControlClient: Sendable {
         case .success(let answer): return answer
         case .failure(let error): throw DesktopError(reply: error)
         }
+    }
+
+    /// Sends a request of a program, with an id of its own, and returns the result. Must not be called after
+    /// `subscribe`.
+    /// - Throws: `ProgramError` with the daemon's error; see the class for others.
+    public func ask(_ request: ProgramRequest) throws -> ProgramResult {
+        try channel.receive(ProgramResult.self, to: begin(request)).get()
     }
 
     /// Returns the terms for sending a file to a chat.

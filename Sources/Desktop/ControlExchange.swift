@@ -15,7 +15,7 @@ struct ControlExchange: Sendable {
             let reason =
                 head?.id == nil
                 ? "A request is one JSON object a line, with a number as its id."
-                : "There is no such method in version \(ProgramProtocol.version)."
+                : "There is no such method in version \(ControlProtocol.version)."
             try channel.send(ProgramAnswer(head?.id, error: ProgramError(.malformed, reason)))
             return nil
         }

@@ -1,6 +1,31 @@
 import Base
 import FoundationEssentials
 
+/// The protocol of commands and programs with the daemon of a mount: one JSON object per line.
+/// `docs/reference/control-socket.md` documents it; its examples are tested.
+public enum ControlProtocol {
+    /// Incremented by changes that would mislead clients of the previous version. Additions do not increment it,
+    /// because clients must ignore unknown members.
+    public static let version = 1
+    /// Maximum number of chats or entries per reply.
+    public static let maxCount = 1000
+}
+
+/// The daemon's first line.
+public struct ControlGreeting: Codable, Hashable, Sendable {
+    public var chatfs: Int
+    public var profile: String
+    public var mountpoint: String
+    public var pid: Int32
+
+    public init(profile: String, mountpoint: String, pid: Int32) {
+        chatfs = ControlProtocol.version
+        self.profile = profile
+        self.mountpoint = mountpoint
+        self.pid = pid
+    }
+}
+
 /// The methods of a mount. `docs/reference/control-socket.md` documents those of programs.
 public enum ControlMethod: String, Codable, Hashable, Sendable, CaseIterable {
     // Of programs: `ProgramRequest`.

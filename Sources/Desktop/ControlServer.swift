@@ -5,18 +5,18 @@ import Cryptography
 import Glibc
 import Posix
 
-/// The daemon's end of the control socket. Serves the requests of commands (`ControlMethod`) while the profile is
-/// mounted.
+/// The daemon's end of the sockets for commands and for programs, while a profile is mounted. Both serve all of
+/// `ControlMethod`.
 ///
-/// Accepts at most 16 connections, of the same user only, each on a thread of its own (`SocketListener`).
+/// Accepts at most 16 connections of commands and 32 of programs, of the same user only, each on a thread of its own
+/// (`SocketListener`). Idle without connections or events.
 public final class ControlServer: Sendable {
-    private static let maxConnections = 16
-    /// Maximum silence of a client.
+    /// Maximum time for a client to accept a line, and maximum silence of a command.
     static let timeout = Duration.seconds(30)
 
     private struct State {
         /// Set at the end of `init`, because connections use all other properties.
-        var listener: SocketListener?
+        var listeners: (commands: SocketListener, programs: SocketListener)?
         /// Number of connections with a transfer, including one just beginning.
         var transferCount = 0
         var transfers: [ObjectIdentifier: StandaloneTransfer] = [:]
@@ -28,11 +28,7 @@ public final class ControlServer: Sendable {
     private let markKey: SecretBytes?
     private let state = Lock(State())
     private let folders: MountedFolders
-    private let whenSent: @Sendable (ChatItem) async -> Void
-    private let answerCacheRequest: @Sendable (CacheRequest) async throws -> CacheRequest.Answer
-    private let answerKeepRequest: @Sendable (KeepRequest) async throws -> KeepRequest.Answer
-    private let answerFreeRequest: @Sendable (FreeRequest) async throws -> FreeRequest.Answer
-    private let answerDeleteRequest: @Sendable (DeleteRequest) async throws -> DeleteRequest.Answer
+    private let service: any ControlService
     /// By message id: a repetition finds the outcome of the first request.
     private let sends = AsyncKeyedMutex<String>()
 
@@ -43,43 +39,40 @@ public final class ControlServer: Sendable {
     ///     its own mount.
     ///   - removesMetadata: True if clients must remove metadata from pictures before sending.
     ///   - markKey: Key of the request marks (`UnansweredRequests.key`).
-    ///   - folderName: Returns the name of a chat's folder; nil while there is none.
-    ///   - whenSent: Receives each sent item, because the core reports it only to the sender. The client's reply waits
-    ///     for it.
-    ///   - answerCacheRequest: Carries out requests about the cache, within about a second.
-    ///   - answerKeepRequest: Carries out requests about keep rules.
-    ///   - answerFreeRequest: Deletes local copies.
-    ///   - answerDeleteRequest: Finds and deletes messages with files.
-    /// - Throws: `.system` if the socket cannot be created.
+    ///   - socket: The socket for programs.
+    /// - Throws: `.system` if a socket cannot be created.
     public init(
         profileFolder: String, core: any ChatCore, mountpoint: String, removesMetadata: Bool = false,
-        markKey: SecretBytes? = nil,
-        folderName: @escaping @Sendable (ChatReference) -> String?,
-        whenSent: @escaping @Sendable (ChatItem) async -> Void,
-        answerCacheRequest: @escaping @Sendable (CacheRequest) async throws -> CacheRequest.Answer,
-        answerKeepRequest: @escaping @Sendable (KeepRequest) async throws -> KeepRequest.Answer,
-        answerFreeRequest: @escaping @Sendable (FreeRequest) async throws -> FreeRequest.Answer,
-        answerDeleteRequest: @escaping @Sendable (DeleteRequest) async throws -> DeleteRequest.Answer
+        markKey: SecretBytes? = nil, service: any ControlService, at socket: ProgramSocket
     ) throws(DesktopError) {
         self.core = core
         self.mountpoint = mountpoint
         self.removesMetadata = removesMetadata
         self.markKey = markKey
-        folders = MountedFolders(name: folderName)
-        self.whenSent = whenSent
-        self.answerCacheRequest = answerCacheRequest
-        self.answerKeepRequest = answerKeepRequest
-        self.answerFreeRequest = answerFreeRequest
-        self.answerDeleteRequest = answerDeleteRequest
-        let opened = try SocketListener(
+        self.service = service
+        folders = MountedFolders(name: { service.folderName(of: $0) })
+        let commands = try SocketListener(
             in: ControlSocket.openFolder(profileFolder), named: ControlSocket.name,
-            threads: ("control", "control-peer"), limit: Self.maxConnections
-        ) { [weak self] in self?.converse(ControlChannel($0, timeout: Self.timeout)) }
-        state.withLock { $0.listener = opened }
+            threads: ("control", "control-peer"), limit: 16
+        ) { [weak self] in self?.converse($0, silence: Self.timeout) }
+        do throws(DesktopError) {
+            let programs = try SocketListener(
+                in: socket.folder, named: socket.name, threads: ("programs", "program"), limit: 32
+            ) { [weak self] in self?.converse($0, silence: nil) }
+            state.withLock { $0.listeners = (commands, programs) }
+        } catch {
+            commands.stop()
+            throw error
+        }
     }
 
-    /// Stops accepting connections. Running conversations end by themselves.
-    public func stop() { state.withLock { $0.listener }?.stop() }
+    /// Stops accepting connections and closes those of programs. Running conversations of commands end by themselves.
+    public func stop() {
+        guard let (commands, programs) = state.withLock({ $0.listeners }) else { return }
+        commands.stop()
+        programs.stop()
+        programs.hangUp()
+    }
 
     /// Cancels the transfers of commands. Called after `stop`, while the core can still clean up.
     public func cancelTransfers() async {
@@ -91,14 +84,41 @@ public final class ControlServer: Sendable {
         }
     }
 
-    /// Serves the requests of one connection until it ends.
-    private func converse(_ channel: ControlChannel) {
-        do throws(DesktopError) {
+    /// Serves one connection: answers its requests in order and, once it has subscribed, sends events between them.
+    /// Returns when the client hangs up, is silent or too slow, or the server stops.
+    /// - Parameter silence: Maximum time between two requests; nil for no limit.
+    private func converse(_ connection: OpenFile, silence: Duration?) {
+        let channel = ControlChannel(connection, timeout: Self.timeout)
+        var subscription: (events: any ProgramSubscription, wakeUp: WakeUp)?
+        defer { subscription?.events.cancel() }
+        do {
+            try channel.send(service.greeting)
             while true {
-                if let exchange = try ControlExchange(readingFrom: channel) { try answer(exchange) }
+                let arrived = channel.waitForLine(beside: subscription?.wakeUp.descriptor, within: silence)
+                if arrived.isWoken, let subscription {
+                    subscription.wakeUp.clear()
+                    for event in BlockingTask.value({ await subscription.events.take() }) {
+                        try channel.send(event)
+                    }
+                }
+                guard arrived.isReadable else {
+                    guard arrived.isWoken || silence == nil else { throw DesktopError.silent }
+                    continue
+                }
+                guard let exchange = try ControlExchange(readingFrom: channel) else { continue }
+                guard exchange.method == .subscribe else {
+                    try answer(exchange)
+                    continue
+                }
+                guard try exchange.parameters(ProgramRequest.self) != nil else { continue }
+                if subscription == nil {
+                    let wakeUp = try WakeUp()
+                    subscription = (service.subscribe { wakeUp.notify() }, wakeUp)
+                }
+                try exchange.send(ProgramResult(done: true))
             }
         } catch {
-            // The command is gone or too slow.
+            log.debug("client disconnected: error=\(sentenceWithCauses(of: error))")
         }
     }
 
@@ -123,11 +143,17 @@ public final class ControlServer: Sendable {
         case .contacts:
             try exchange.answer { [self] (request: ContactRequest) in try await carryOut(request) }
         case .transfer: try transfer(exchange)
-        case .cache: try exchange.answer(answerCacheRequest)
-        case .rules: try exchange.answer(answerKeepRequest)
-        case .freeFiles: try exchange.answer(answerFreeRequest)
-        case .deleteFiles: try exchange.answer(answerDeleteRequest)
-        default: try exchange.refuse(ProgramError(.malformed, "This method is for programs."))
+        case .cache:
+            try exchange.answer { [service] (request: CacheRequest) in try await service.carryOut(request) }
+        case .rules:
+            try exchange.answer { [service] (request: KeepRequest) in try await service.carryOut(request) }
+        case .freeFiles:
+            try exchange.answer { [service] (request: FreeRequest) in try await service.carryOut(request) }
+        case .deleteFiles:
+            try exchange.answer { [service] (request: DeleteRequest) in try await service.carryOut(request) }
+        // Of programs.
+        default:
+            try exchange.answer { [service] (request: ProgramRequest) in try await service.carryOut(request) }
         }
     }
 
@@ -162,8 +188,8 @@ public final class ControlServer: Sendable {
         let transfer = BlockingTask.value { [core] in await StandaloneTransfer.begin(request, on: core) }
         let isStopped = state.withLock { state in
             state.transfers[ObjectIdentifier(transfer)] = transfer
-            return state.listener
-        }?.isStopped
+            return state.listeners
+        }?.commands.isStopped
         defer { state.withLock { $0.transfers[ObjectIdentifier(transfer)] = nil } }
         if isStopped == true { BlockingTask.value { await transfer.cancel() } }
         do throws(DesktopError) {
@@ -196,7 +222,7 @@ public final class ControlServer: Sendable {
             }
             do throws(ChatError) {
                 let item = try await core.send(message, to: receiver(request.chat))
-                await whenSent(item)
+                await service.wasSent(item)
                 // A repetition does not need the file.
                 unlink(message.source.path)
                 return SendingReply(item: item.id.rawValue)

@@ -49,7 +49,7 @@ enum ProgramConnection {
     }
 
     /// Connects to the daemon of a mount. Waits at most five seconds for its status.
-    static func client(of mounted: Mounted) async throws -> ProgramClient {
+    static func client(of mounted: Mounted) async throws -> ControlClient {
         let answer = await mounted.answer()
         if case .unasked(let error) = answer { throw error }
         guard case .status(let bytes) = answer, let status = MountStatus.decoded(bytes),
@@ -59,7 +59,7 @@ enum ProgramConnection {
                 .noAnswer,
                 "The mount at \(mounted.mountpoint) does not answer: 'chatfs status' shows details.")
         }
-        return try await ThreadPool.shared.run { try ProgramClient(path: socket) }
+        return try await ThreadPool.shared.run { try ControlClient(path: socket) }
     }
 
     /// Encodes a line of JSON.

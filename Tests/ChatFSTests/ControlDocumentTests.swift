@@ -41,7 +41,7 @@ struct ControlDocumentTests {
                 } else if line.contains("\"event\"") {
                     try JSONLine.encoded(JSONLine.decoded(ProgramEvent.self, from: bytes))
                 } else if line.contains("\"chatfs\"") {
-                    try JSONLine.encoded(JSONLine.decoded(ProgramGreeting.self, from: bytes))
+                    try JSONLine.encoded(JSONLine.decoded(ControlGreeting.self, from: bytes))
                 } else {
                     try JSONLine.encoded(JSONLine.decoded(ProgramAnswer.self, from: bytes))
                 }

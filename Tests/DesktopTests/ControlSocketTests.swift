@@ -12,39 +12,15 @@ import Testing
     let folder: TemporaryFolder
     let core = AnsweringCore()
 
-    init() throws { folder = try TemporaryFolder() }
+    let service: AnsweringService
 
-    private func serve(
-        at path: String? = nil, whenSent: @escaping @Sendable (ChatItem) async -> Void = { _ in }
-    ) throws -> ControlServer {
-        try ControlServer(
-            profileFolder: path ?? folder.path, core: core, mountpoint: "/mnt/Chats",
-            folderName: core.folderName, whenSent: whenSent,
-            answerCacheRequest: { request in
-                guard request.entry != 13 else {
-                    throw ProgramError(.refused, "The file is open: close it first.")
-                }
-                return CacheAnswer(isDone: request.action != .hydrate, progress: Int(request.entry ?? 100))
-            },
-            answerKeepRequest: { request in
-                if request.chat == "nobody" { throw ChatError(.noSuchChat, "There is no such chat.") }
-                return [
-                    ListedRule(
-                        chat: request.chat, name: nil, what: request.what ?? "never",
-                        largest: request.largest ?? 0, minimumFree: request.minimumFree ?? 0,
-                        metered: request.metered ?? false, when: request.when ?? "arrival")
-                ]
-            },
-            answerFreeRequest: { request in
-                guard request.lastCopies else { return Array(request.free.prefix(1)) }
-                throw ChatError(.storage, "The core keeps them itself.")
-            },
-            answerDeleteRequest: { request in
-                guard request.entry != 13 else { throw ChatError(.noSuchItem, "There is no such file.") }
-                return DeleteAnswer(
-                    chatName: request.chat, files: request.items?.count ?? 0,
-                    bytes: request.forEveryone == true ? 7 : 5, next: request.through)
-            })
+    init() throws {
+        folder = try TemporaryFolder()
+        service = AnsweringService(core)
+    }
+
+    private func serve(at path: String? = nil) throws -> ControlServer {
+        try ControlServer(core, in: path ?? folder.path, service: service)
     }
 
     @Test func freedCopiesOrReasonsAreReturned() async throws {
@@ -137,8 +113,7 @@ import Testing
     }
 
     @Test func messageArrivesAsComposed() async throws {
-        let shown = Lock<[ItemID]>([])
-        let server = try serve { item in shown.withLock { $0.append(item.id) } }
+        let server = try serve()
         defer { server.stop() }
         try await ThreadPool.shared.run { [folder, original = message("m1")] in
             let client = try #require(try ControlClient.connect(profileFolder: folder.path))
@@ -155,7 +130,7 @@ import Testing
         #expect(sent[0].message.source == original.source)
         #expect(sent[0].message.content == original.content)
         #expect(sent[0].message.modified == original.modified)
-        #expect(shown.withLock { $0 } == [ItemID(1), ItemID(1)])
+        #expect(service.shown.withLock { $0 } == [ItemID(1), ItemID(1)])
     }
 
     @Test func termsAreSentBeforeStaging() async throws {
@@ -182,6 +157,7 @@ import Testing
             func request(_ message: ComposedMessage) throws -> ControlChannel {
                 let channel = ControlChannel(
                     try #require(try ControlSocket.connect(in: place)), timeout: .seconds(30))
+                _ = try channel.receive(ControlGreeting.self)
                 try channel.send(ControlCall(id: 1, request: FileRequest(message, to: "#3")))
                 return channel
             }
@@ -318,6 +294,7 @@ import Testing
                 let socket = try #require(try ControlSocket.connect(in: place))
                 let channel = ControlChannel(socket, timeout: .seconds(10))
                 do throws(DesktopError) {
+                    _ = try channel.receive(ControlGreeting.self)
                     try channel.writeLine(line)
                     let reply = try channel.receive(ControlAnswer<SendingReply>.self)
                     #expect(reply.result == nil && reply.error != nil)

@@ -25,6 +25,7 @@ struct HangUpTests {
             limit: 4
         ) { [heard] socket in
             let channel = ControlChannel(socket, timeout: .seconds(90))
+            HostileDaemonTests.greet(channel)
             while let line = try? channel.readLine() {
                 heard.withLock { $0.append(String(decoding: line, as: UTF8.self)) }
                 for state in states { try? channel.writeLine(Array(state.utf8)) }

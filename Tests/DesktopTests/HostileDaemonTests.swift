@@ -14,6 +14,12 @@ struct HostileDaemonTests {
 
     init() throws { folder = try TemporaryFolder() }
 
+    /// Sends the first line of a daemon.
+    static func greet(_ channel: ControlChannel, version: Int = ControlProtocol.version) {
+        let line = #"{"chatfs":\#(version),"profile":"ann","mountpoint":"/mnt","pid":1}"#
+        try? channel.writeLine(Array(line.utf8))
+    }
+
     /// Answers each command's first request with these bytes and nothing more.
     private func serve(_ answer: [UInt8]) throws -> SocketListener {
         try SocketListener(
@@ -22,6 +28,7 @@ struct HostileDaemonTests {
             limit: 16
         ) { socket in
             let channel = ControlChannel(socket, timeout: .seconds(30))
+            Self.greet(channel)
             guard (try? channel.readLine()) != nil else { return }
             try? answer.withUnsafeBufferPointer { try channel.write(UnsafeRawBufferPointer($0)) }
             shutdown(socket.descriptor, Int32(SHUT_RDWR))
@@ -116,6 +123,26 @@ struct HostileDaemonTests {
                 #expect(found?.code == expected && found?.sentence == "Who knows.")
             }
         }
+    }
+
+    @Test("a daemon of another version is asked nothing")
+    func otherVersion() async throws {
+        let asked = Lock(false)
+        let listener = try SocketListener(
+            in: ControlSocket.openFolder(folder.path), named: ControlSocket.name,
+            threads: ("fake", "fake-peer"), limit: 16
+        ) { socket in
+            let channel = ControlChannel(socket, timeout: .seconds(30))
+            Self.greet(channel, version: ControlProtocol.version + 1)
+            if (try? channel.readLine()) != nil { asked.withLock { $0 = true } }
+        }
+        defer { listener.stop() }
+        let error = await #expect(throws: DesktopError.self) {
+            try await ThreadPool.shared.run { [path = folder.path] in
+                try ControlClient.connect(profileFolder: path)?.terms(for: "bob")
+            }
+        }
+        #expect(error?.code == .malformed && !asked.withLock { $0 })
     }
 
     @Test("connecting without a mount returns nil")

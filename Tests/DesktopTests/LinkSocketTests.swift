@@ -36,11 +36,7 @@ struct LinkSocketTests {
     }
 
     private func ask(_ request: LinkRequest) async throws -> [LinkDescription] {
-        let server = try ControlServer(
-            profileFolder: folder.path, core: core, mountpoint: "/mnt", folderName: core.folderName,
-            whenSent: { _ in }, answerCacheRequest: { _ in CacheAnswer() },
-            answerKeepRequest: { _ in [] }, answerFreeRequest: { _ in [] },
-            answerDeleteRequest: { _ in DeleteAnswer() })
+        let server = try ControlServer(core, in: folder.path)
         defer { server.stop() }
         return try await ThreadPool.shared.run { [folder] in
             let client = try #require(try ControlClient.connect(profileFolder: folder.path))

@@ -41,11 +41,11 @@ struct ProgramClientTests {
         }
     }
 
-    private func use<Result: Sendable>(_ body: @escaping @Sendable (ProgramClient) throws -> Result)
+    private func use<Result: Sendable>(_ body: @escaping @Sendable (ControlClient) throws -> Result)
         async throws -> Result
     {
         try await ThreadPool.shared.run { [path = folder.path("programs")] in
-            try body(ProgramClient(path: path))
+            try body(ControlClient(path: path))
         }
     }
 
@@ -61,7 +61,7 @@ struct ProgramClientTests {
         }
         #expect(asked.withLock { $0.isEmpty })
         let listener = try serve()
-        #expect(try await use { $0.greeting.profile } == "ann")
+        #expect(try await use { try $0.greeting.profile } == "ann")
         listener.stop()
     }
 
@@ -71,7 +71,7 @@ struct ProgramClientTests {
         try folder.write([1], to: "file")
         let path = name.isEmpty ? "" : folder.path(name)
         let error = await #expect(throws: DesktopError.self) {
-            try await ThreadPool.shared.run { _ = try ProgramClient(path: path) }
+            try await ThreadPool.shared.run { _ = try ControlClient(path: path) }
         }
         #expect(error?.code == .system)
     }

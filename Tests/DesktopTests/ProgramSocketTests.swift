@@ -1,4 +1,5 @@
 import Base
+import ChatCore
 import FoundationEssentials
 import Glibc
 import Posix
@@ -15,10 +16,16 @@ struct ProgramSocketTests {
 
     init() throws { folder = try TemporaryFolder() }
 
-    private func serve() throws -> (server: ProgramServer, path: String) {
+    private func serve() throws -> (server: ControlServer, path: String) {
         let socket = try ProgramSocket(
             runtimeFolder: try folder.makeFolder("run"), profileFolder: folder.path)
-        return (try ProgramServer(service, at: socket), socket.path)
+        return (try serve(at: socket), socket.path)
+    }
+
+    private func serve(at socket: ProgramSocket) throws -> ControlServer {
+        try ControlServer(
+            profileFolder: folder.path, core: AnsweringCore(), mountpoint: "/mnt/Chats", service: service,
+            at: socket)
     }
 
     /// Connects a program that sends arbitrary lines.
@@ -39,8 +46,9 @@ struct ProgramSocketTests {
         let (server, path) = try serve()
         defer { server.stop() }
         try await ThreadPool.shared.run {
-            let client = try ProgramClient(path: path)
-            #expect(client.greeting.profile == "ann" && client.greeting.chatfs == ProgramProtocol.version)
+            let client = try ControlClient(path: path)
+            let greeting = try client.greeting
+            #expect(greeting.profile == "ann" && greeting.chatfs == ControlProtocol.version)
             let item = try client.ask(ProgramRequest(.getItem, path: "Alice/a.txt")).item
             #expect(item?.path == "Alice/a.txt")
             let refused = #expect(throws: ProgramError.self) {
@@ -54,6 +62,22 @@ struct ProgramSocketTests {
                 try channel.writeLine(Array("{\"id\":\(number),\"method\":\"list_chats\"}".utf8))
             }
             for number in 1...20 { #expect(try channel.receive(ProgramAnswer.self).id == Int64(number)) }
+        }
+    }
+
+    @Test("both sockets serve commands and programs")
+    func sockets() async throws {
+        let (server, path) = try serve()
+        defer { server.stop() }
+        try await ThreadPool.shared.run { [folder] in
+            let command = try #require(try ControlClient.connect(profileFolder: folder.path))
+            let program = try ControlClient(path: path)
+            for client in [command, program] {
+                #expect(try client.greeting.mountpoint == "/mnt/Chats")
+                #expect(try client.terms(for: "#3").chat == "#3")
+                #expect(try client.ask(ProgramRequest(.getItem, path: "Alice/a.txt")).item != nil)
+                try client.subscribe()
+            }
         }
     }
 
@@ -93,7 +117,7 @@ struct ProgramSocketTests {
         let (server, path) = try serve()
         defer { server.stop() }
         try await ThreadPool.shared.run { [service] in
-            let client = try ProgramClient(path: path)
+            let client = try ControlClient(path: path)
             service.tell(ProgramEvent(.missed))
             #expect(!service.isHeard, "nobody listens yet")
             try client.subscribe()
@@ -116,7 +140,7 @@ struct ProgramSocketTests {
     func end() async throws {
         let (server, path) = try serve()
         let client = try await ThreadPool.shared.run {
-            let client = try ProgramClient(path: path)
+            let client = try ControlClient(path: path)
             try client.subscribe()
             return client
         }
@@ -124,7 +148,7 @@ struct ProgramSocketTests {
         await ThreadPool.shared.run {
             let error = #expect(throws: DesktopError.self) { _ = try client.nextEvent { false } }
             #expect(error?.code == .noAnswer)
-            _ = #expect(throws: DesktopError.self) { _ = try ProgramClient(path: path) }
+            _ = #expect(throws: DesktopError.self) { _ = try ControlClient(path: path) }
         }
         #expect(access(path, F_OK) == -1, "the socket is gone")
         try await wait(until: "its subscription is cancelled") { !service.isHeard }
@@ -177,9 +201,9 @@ struct ProgramSocketTests {
             }
         let socket = try ProgramSocket(runtimeFolder: runtime, profileFolder: folder.path)
         #expect(socket.path == folder.path("programs"))
-        let server = try ProgramServer(service, at: socket)
+        let server = try serve(at: socket)
         defer { server.stop() }
-        #expect(try ProgramClient(path: socket.path).greeting.profile == "ann")
+        #expect(try ControlClient(path: socket.path).greeting.profile == "ann")
     }
 
     @Test("connections beyond the limit are closed")
@@ -187,69 +211,13 @@ struct ProgramSocketTests {
         let (server, path) = try serve()
         defer { server.stop() }
         var clients = try await ThreadPool.shared.run {
-            try (0..<32).map { _ in try ProgramClient(path: path) }
+            try (0..<32).map { _ in try ControlClient(path: path) }
         }
         await ThreadPool.shared.run {
-            _ = #expect(throws: DesktopError.self) { _ = try ProgramClient(path: path) }
+            _ = #expect(throws: DesktopError.self) { _ = try ControlClient(path: path) }
         }
         clients.removeLast()
-        try await wait(until: "another is let in") { (try? ProgramClient(path: path)) != nil }
+        try await wait(until: "another is let in") { (try? ControlClient(path: path)) != nil }
         withExtendedLifetime(clients) {}
-    }
-}
-
-/// A service answered by the test.
-private final class AnsweringService: ProgramService {
-    private final class Subscription: ProgramSubscription {
-        let whenAvailable: @Sendable () -> Void
-        private let events = Lock<[ProgramEvent]>([])
-        private let whenCancelled: @Sendable () -> Void
-
-        init(_ whenAvailable: @escaping @Sendable () -> Void, whenCancelled: @escaping @Sendable () -> Void) {
-            self.whenAvailable = whenAvailable
-            self.whenCancelled = whenCancelled
-        }
-
-        func add(_ event: ProgramEvent) { events.withLock { $0.append(event) } }
-
-        func take() async -> [ProgramEvent] {
-            events.withLock { events in
-                defer { events = [] }
-                return events
-            }
-        }
-
-        func cancel() { whenCancelled() }
-    }
-
-    private let subscription = Lock<Subscription?>(nil)
-
-    var isHeard: Bool { subscription.withLock { $0 != nil } }
-
-    var greeting: ProgramGreeting { ProgramGreeting(profile: "ann", mountpoint: "/mnt/Chats", pid: getpid()) }
-
-    func carryOut(_ request: ProgramRequest) async throws(ProgramError) -> ProgramResult {
-        switch request.method {
-        case .pin: throw ProgramError(.refused, "Not this one.")
-        case .getItem:
-            let path = request.path ?? ""
-            return ProgramResult(
-                item: ProgramItem(
-                    number: 1024, path: path, name: path, chat: "@1", size: 1, modified: 0, state: "stored",
-                    progress: 100))
-        default: return ProgramResult(done: true)
-        }
-    }
-
-    func subscribe(whenAvailable: @escaping @Sendable () -> Void) -> any ProgramSubscription {
-        let new = Subscription(whenAvailable) { [weak self] in self?.subscription.withLock { $0 = nil } }
-        subscription.withLock { $0 = new }
-        return new
-    }
-
-    func tell(_ event: ProgramEvent) {
-        guard let subscription = subscription.withLock({ $0 }) else { return }
-        subscription.add(event)
-        subscription.whenAvailable()
     }
 }

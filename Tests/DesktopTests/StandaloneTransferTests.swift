@@ -13,14 +13,7 @@ import Testing
 
     init() throws { folder = try TemporaryFolder() }
 
-    private func serve() throws -> ControlServer {
-        try ControlServer(
-            profileFolder: folder.path, core: core, mountpoint: "/mnt/Chats", folderName: core.folderName,
-            whenSent: { _ in },
-            answerCacheRequest: { _ in CacheAnswer() }, answerKeepRequest: { _ in [] },
-            answerFreeRequest: { _ in [] },
-            answerDeleteRequest: { _ in DeleteAnswer() })
-    }
+    private func serve() throws -> ControlServer { try ControlServer(core, in: folder.path) }
 
     /// Runs a transfer to its end, like `chatfs file`.
     private func transfer(

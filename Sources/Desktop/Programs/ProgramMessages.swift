@@ -1,31 +1,6 @@
 import Base
 import Metrics
 
-/// The protocol between programs and the daemon of a mount: one JSON object per line. `docs/reference/control-socket.md` documents it;
-/// its examples are tested.
-public enum ProgramProtocol {
-    /// Incremented by changes that would mislead programs of the previous version. Additions do not increment it,
-    /// because programs must ignore unknown members.
-    public static let version = 1
-    /// Maximum number of chats or entries per reply.
-    public static let maxCount = 1000
-}
-
-/// The daemon's first line.
-public struct ProgramGreeting: Codable, Hashable, Sendable {
-    public var chatfs: Int
-    public var profile: String
-    public var mountpoint: String
-    public var pid: Int32
-
-    public init(profile: String, mountpoint: String, pid: Int32) {
-        chatfs = ProgramProtocol.version
-        self.profile = profile
-        self.mountpoint = mountpoint
-        self.pid = pid
-    }
-}
-
 /// A program's request.
 public struct ProgramRequest: ControlRequest, Hashable {
     public typealias Answer = ProgramResult

@@ -39,7 +39,7 @@ enum ListCommand {
 
     /// Lists a place. Blocks.
     private static func list(
-        _ place: ProgramConnection.Place, _ client: ProgramClient, _ states: [String], _ isForPrograms: Bool,
+        _ place: ProgramConnection.Place, _ client: ControlClient, _ states: [String], _ isForPrograms: Bool,
         _ isHashing: Bool
     ) throws {
         let show = { (item: ProgramItem) throws(any Error) in

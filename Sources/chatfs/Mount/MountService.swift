@@ -9,10 +9,11 @@ import Posix
 import XFTP
 
 /// Serves the control socket (`docs/reference/control-socket.md`) with the entries, cache and core of this mount.
-struct MountService: ProgramService {
+struct MountService: ControlService {
     let fileSystem: FileSystem
     let cacheRequests: CacheRequestHandler
     let copies: CopyFreeing
+    let deletion: ItemDeletion
     let chats: ChatActions
     let core: MountedCore
     let suspension: MountSuspension
@@ -24,8 +25,8 @@ struct MountService: ProgramService {
 
     private var lister: EntryLister { fileSystem.lister }
 
-    var greeting: ProgramGreeting {
-        ProgramGreeting(profile: core.core.profile.displayName, mountpoint: mountpoint, pid: getpid())
+    var greeting: ControlGreeting {
+        ControlGreeting(profile: core.core.profile.displayName, mountpoint: mountpoint, pid: getpid())
     }
 
     func subscribe(whenAvailable: @escaping @Sendable () -> Void) -> any ProgramSubscription {
@@ -34,7 +35,7 @@ struct MountService: ProgramService {
 
     func carryOut(_ request: ProgramRequest) async throws(ProgramError) -> ProgramResult {
         switch request.method {
-        // `ProgramServer` performs the subscription.
+        // `ControlServer` performs the subscription.
         case .subscribe: return ProgramResult(done: true)
         case .listChats: return await listChats()
         case .listItems: return try await items(request)
@@ -56,11 +57,35 @@ struct MountService: ProgramService {
         case .suspend, .resume:
             await suspension.take(request.method == .suspend ? .suspended : .resumed)
             return ProgramResult(done: true)
+        // `ControlServer` passes these to the methods below, or carries them out.
         case .sendingTerms, .sendFile, .say, .cache, .chats, .transfer, .rules, .links, .contacts, .freeFiles,
             .deleteFiles:
             throw ProgramError(.malformed, "This method is for commands.")
         }
     }
+
+    // MARK: - Commands
+
+    func carryOut(_ request: CacheRequest) async throws -> CacheAnswer {
+        try await cacheRequests.answer(request)
+    }
+
+    func carryOut(_ request: KeepRequest) async throws -> [ListedRule] {
+        try await chats.keeping.answer(request)
+    }
+
+    func carryOut(_ request: FreeRequest) async throws -> [Int64] {
+        // Pinned files stay local.
+        try await core.answer(request.sparing { copies.hydrator.isPinned($0) })
+    }
+
+    func carryOut(_ request: DeleteRequest) async throws -> DeleteAnswer {
+        try await deletion.answer(request)
+    }
+
+    func folderName(of chat: ChatReference) -> String? { lister.folder(of: chat)?.name }
+
+    func wasSent(_ item: ChatItem) async { await fileSystem.wasSent(item) }
 
     // MARK: - Queries
 
@@ -78,10 +103,10 @@ struct MountService: ProgramService {
 
     private func items(_ request: ProgramRequest) async throws(ProgramError) -> ProgramResult {
         let folder = try folder(request)
-        let count = request.count ?? ProgramProtocol.maxCount
-        guard 1...ProgramProtocol.maxCount ~= count else {
+        let count = request.count ?? ControlProtocol.maxCount
+        guard 1...ControlProtocol.maxCount ~= count else {
             throw ProgramError(
-                .invalidParameter, "The count must be between 1 and \(ProgramProtocol.maxCount).")
+                .invalidParameter, "The count must be between 1 and \(ControlProtocol.maxCount).")
         }
         do throws(FileSystemError) {
             let found = try await lister.entries(

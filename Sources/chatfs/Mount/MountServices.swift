@@ -16,7 +16,6 @@ struct MountServices: Sendable {
     private let system: SystemWatch
     private let suspension: MountSuspension
     private let control: ControlServer
-    private let programs: ProgramServer
     /// nil without `--metrics`.
     private let metricsFile: MetricsFile?
     /// nil if the data is not encrypted or the socket could not be created.
@@ -56,18 +55,6 @@ struct MountServices: Sendable {
                 Log("mount").warning("old requests not removed: error=\(error.sentence)")
             }
         }
-        control = try ControlServer(
-            profileFolder: opened.folder, core: opened.core, mountpoint: settings.mountpoint,
-            removesMetadata: settings.preparation.removesMetadata, markKey: markKey,
-            folderName: { fileSystem.lister.folder(of: $0)?.name },
-            whenSent: { await fileSystem.wasSent($0) },
-            answerCacheRequest: { try await cacheRequests.answer($0) },
-            answerKeepRequest: { try await keeping.answer($0) },
-            answerFreeRequest: { [hydrator = parts.hydrator] request in
-                // Pinned files stay local.
-                try await opened.answer(request.sparing { hydrator.isPinned($0) })
-            },
-            answerDeleteRequest: { try await deletion.answer($0) })
         fileSystem.completeStatus { status in
             await opened.completeStatus(&status) { fileSystem.lister.folder(of: $0)?.name.description }
         }
@@ -89,10 +76,13 @@ struct MountServices: Sendable {
         self.cacheRequests = cacheRequests
         keys = await Self.keyServer(opened.key, in: settings.directory.path)
         do throws(DesktopError) {
-            programs = try ProgramServer(
-                MountService(
+            control = try ControlServer(
+                profileFolder: opened.folder, core: core, mountpoint: settings.mountpoint,
+                removesMetadata: settings.preparation.removesMetadata, markKey: markKey,
+                service: MountService(
                     fileSystem: fileSystem, cacheRequests: cacheRequests,
                     copies: CopyFreeing(fileSystem: fileSystem, hydrator: parts.hydrator, core: opened),
+                    deletion: deletion,
                     chats: ChatActions(core: core, keeping: keeping, folder: opened.folder),
                     core: opened, suspension: suspension, preparation: settings.preparation,
                     mountpoint: settings.mountpoint, metrics: metrics,
@@ -100,7 +90,6 @@ struct MountServices: Sendable {
                 ),
                 at: parts.programSocket)
         } catch {
-            control.stop()
             keys?.stop()
             throw error
         }
@@ -162,7 +151,6 @@ struct MountServices: Sendable {
     /// Closes the sockets for commands, programs and the key.
     func stopListening() {
         control.stop()
-        programs.stop()
         keys?.stop()
     }
 

@@ -36,7 +36,7 @@ struct StatusWatch: Sendable {
     /// Returns when all mounts have ended, or the output is closed.
     /// - Throws: `ExitCode` after a stop request.
     func run() async throws {
-        var open: [(mounted: Mounted, client: ProgramClient)] = []
+        var open: [(mounted: Mounted, client: ControlClient)] = []
         var rates: [Mounted: TransferRate] = [:]
         let beginning = ContinuousClock.now
         for mounted in mounts {
@@ -75,7 +75,7 @@ struct StatusWatch: Sendable {
     /// Waits for a change in one of the mounts.
     /// - Returns: Mounts that have ended meanwhile; nil after a stop request, or if the output is closed.
     private func change(
-        in open: [(mounted: Mounted, client: ProgramClient)]
+        in open: [(mounted: Mounted, client: ControlClient)]
     ) async throws -> Set<Mounted>? {
         let clients = open
         let stop = stop

@@ -68,26 +68,3 @@ public struct ProgramSocket: Sendable {
         return false
     }
 }
-
-/// Serves programs: extensions of file managers, scripts, `chatfs events`. Accepts at most 32 connections, of the same
-/// user only, each on a thread of its own. Idle without connections or events.
-public final class ProgramServer: Sendable {
-    private static let maxConnections = 32
-
-    private let listener: SocketListener
-
-    /// Starts listening (mode 0600).
-    /// - Throws: `.system` if the socket cannot be created.
-    public init(_ service: any ProgramService, at socket: ProgramSocket) throws(DesktopError) {
-        listener = try SocketListener(
-            in: socket.folder, named: socket.name, threads: ("programs", "program"),
-            limit: Self.maxConnections
-        ) { ProgramConversation($0, service).run() }
-    }
-
-    /// Stops listening and closes all connections.
-    public func stop() {
-        listener.stop()
-        listener.hangUp()
-    }
-}

@@ -1,0 +1,36 @@
+import ChatCore
+
+/// The daemon's implementation of the requests that need its mount, behind `ControlServer`.
+///
+/// Thread-safe; serves requests of several connections concurrently. A request may take any time, because it delays no
+/// other connection. No request may wait for the mount itself, which this daemon serves.
+public protocol ControlService: Sendable {
+    var greeting: ControlGreeting { get }
+
+    /// Carries out every method of programs except `subscribe`.
+    /// - Throws: All of `ProgramErrorCode` except `.malformed`.
+    func carryOut(_ request: ProgramRequest) async throws(ProgramError) -> ProgramResult
+    /// Answers within about a second.
+    func carryOut(_ request: CacheRequest) async throws -> CacheAnswer
+    func carryOut(_ request: KeepRequest) async throws -> [ListedRule]
+    func carryOut(_ request: FreeRequest) async throws -> [Int64]
+    func carryOut(_ request: DeleteRequest) async throws -> DeleteAnswer
+
+    /// Returns the name of a chat's folder; nil while there is none.
+    func folderName(of chat: ChatReference) -> String?
+    /// Receives each item that a command sent, because the core reports it only to the sender. The command's reply
+    /// waits for it.
+    func wasSent(_ item: ChatItem) async
+
+    /// Subscribes to events from now on.
+    /// - Parameter whenAvailable: Called on any thread when the first event becomes available. Must not wait.
+    func subscribe(whenAvailable: @escaping @Sendable () -> Void) -> any ProgramSubscription
+}
+
+/// The pending events of one connection. Bounded: `missed` replaces events beyond the limit.
+public protocol ProgramSubscription: Sendable {
+    /// Removes and returns the pending events in order.
+    func take() async -> [ProgramEvent]
+    /// Ends the subscription.
+    func cancel()
+}
