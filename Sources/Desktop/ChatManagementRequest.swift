@@ -13,7 +13,7 @@ public struct ChatManagementRequest: ControlRequest, Hashable {
         case find
     }
 
-    public var manage: Action
+    public var action: Action
     public var kind: ChatKind
     /// The chat's name as the user typed it (`NamedChats`); nil for `list`.
     public var chat: String?
@@ -25,7 +25,7 @@ public struct ChatManagementRequest: ControlRequest, Hashable {
     public var method: ControlMethod { .chats }
 
     public init(_ action: Action, _ kind: ChatKind, chat: String? = nil, name: String? = nil) {
-        manage = action
+        self.action = action
         self.kind = kind
         self.chat = chat
         self.name = name
@@ -42,12 +42,12 @@ public struct ChatManagementRequest: ControlRequest, Hashable {
         on core: some ChatReading & ChatManaging, naming: some FolderNaming
     ) async throws(ChatError) -> [String] {
         let chats = try await naming.chats(of: core)
-        if manage == .list {
+        if action == .list {
             let names = chats.only(kind).all.map(\.name).sorted()
             return Array(names.dropFirst(max(0, skipped ?? 0)).prefix(Self.maxNames))
         }
         let chat = try chats.only(kind).chat(self.chat ?? "")
-        switch manage {
+        switch action {
         case .list: break
         case .find: return [chat.name, "\(chat.reference)"]
         case .rename:

@@ -6,7 +6,7 @@ import ChatCore
 public struct ContactRequest: ControlRequest, Hashable {
     public typealias Answer = ContactAnswer
 
-    public enum Step: String, Codable, Hashable, Sendable {
+    public enum Action: String, Codable, Hashable, Sendable {
         /// Create a one-time link.
         case invite
         /// Connect through a link.
@@ -39,7 +39,7 @@ public struct ContactRequest: ControlRequest, Hashable {
         case rejectRequest
     }
 
-    public var connecting: Step
+    public var action: Action
     /// For `accept`: the link. A secret.
     public var link: String?
     /// For `look` and `deleteConnection`: the connection. For `connections`: the last connection already received.
@@ -55,59 +55,59 @@ public struct ContactRequest: ControlRequest, Hashable {
 
     public var method: ControlMethod { .contacts }
 
-    public static let invite = ContactRequest(connecting: .invite)
+    public static let invite = ContactRequest(action: .invite)
     public static func accept(_ link: String) -> ContactRequest {
-        ContactRequest(connecting: .accept, link: link)
+        ContactRequest(action: .accept, link: link)
     }
     public static func look(_ connection: Int64) -> ContactRequest {
-        ContactRequest(connecting: .look, connection: connection)
+        ContactRequest(action: .look, connection: connection)
     }
 
     public static func verify(_ chat: String) -> ContactRequest {
-        ContactRequest(connecting: .verify, chat: chat)
+        ContactRequest(action: .verify, chat: chat)
     }
 
     public static func mark(_ chat: String, verifiedBy code: String) -> ContactRequest {
-        var request = ContactRequest(connecting: .markVerified, chat: chat)
+        var request = ContactRequest(action: .markVerified, chat: chat)
         request.code = code
         return request
     }
 
     public static func removeVerification(_ chat: String) -> ContactRequest {
-        ContactRequest(connecting: .removeVerification, chat: chat)
+        ContactRequest(action: .removeVerification, chat: chat)
     }
 
     public static func requireVerification(_ chat: String, _ isRequired: Bool) -> ContactRequest {
-        ContactRequest(connecting: isRequired ? .requireVerification : .allowUnverified, chat: chat)
+        ContactRequest(action: isRequired ? .requireVerification : .allowUnverified, chat: chat)
     }
 
     public static func connections(after number: Int64) -> ContactRequest {
-        ContactRequest(connecting: .connections, connection: number)
+        ContactRequest(action: .connections, connection: number)
     }
 
     public static func deleteConnection(_ number: Int64) -> ContactRequest {
-        ContactRequest(connecting: .deleteConnection, connection: number)
+        ContactRequest(action: .deleteConnection, connection: number)
     }
 
     public static func renew(_ chat: String) -> ContactRequest {
-        ContactRequest(connecting: .renew, chat: chat)
+        ContactRequest(action: .renew, chat: chat)
     }
 
     public static func move(_ chat: String) -> ContactRequest {
-        ContactRequest(connecting: .move, chat: chat)
+        ContactRequest(action: .move, chat: chat)
     }
 
     public static func createAddress(_ acceptance: RequestAcceptance?) -> ContactRequest {
-        ContactRequest(connecting: .createAddress, acceptance: acceptance)
+        ContactRequest(action: .createAddress, acceptance: acceptance)
     }
-    public static let showAddress = ContactRequest(connecting: .showAddress)
-    public static let deleteAddress = ContactRequest(connecting: .deleteAddress)
-    public static let requests = ContactRequest(connecting: .requests)
+    public static let showAddress = ContactRequest(action: .showAddress)
+    public static let deleteAddress = ContactRequest(action: .deleteAddress)
+    public static let requests = ContactRequest(action: .requests)
     public static func acceptRequest(_ number: Int64) -> ContactRequest {
-        ContactRequest(connecting: .acceptRequest, request: number)
+        ContactRequest(action: .acceptRequest, request: number)
     }
     public static func rejectRequest(_ number: Int64) -> ContactRequest {
-        ContactRequest(connecting: .rejectRequest, request: number)
+        ContactRequest(action: .rejectRequest, request: number)
     }
 
     /// Carries out the request.
@@ -117,7 +117,7 @@ public struct ContactRequest: ControlRequest, Hashable {
         on core: any ContactKeeping & ChatReading,
         naming: some FolderNaming
     ) async throws(ChatError) -> ContactAnswer {
-        switch connecting {
+        switch action {
         case .invite:
             let invitation = try await core.invite()
             return ContactAnswer(connection: invitation.connection, link: invitation.link)
@@ -143,7 +143,7 @@ public struct ContactRequest: ControlRequest, Hashable {
         case .requireVerification, .allowUnverified:
             let chat = try await contact(of: core, naming)
             try await core.requireVerification(
-                of: chat.reference, connecting == .requireVerification)
+                of: chat.reference, action == .requireVerification)
             return ContactAnswer(name: chat.name, try await core.security(of: chat.reference))
         case .connections:
             return ContactAnswer(connections: try await connections(of: core, naming))

@@ -110,7 +110,7 @@ public final class ControlClient: Sendable {
     /// - Parameter chat: A name for `NamedChats`.
     /// - Throws: `.refused` with the daemon's reason; see the class for others.
     public func terms(for chat: String) throws(DesktopError) -> SendingTerms {
-        try result(to: begin(SendingInquiry(destination: chat)), timeout: Self.timeout)
+        try result(to: begin(SendingInquiry(chat: chat)), timeout: Self.timeout)
     }
 
     /// Sends a message whose file lies in the profile's staging directory. Returns when the message is in the daemon's
@@ -128,7 +128,7 @@ public final class ControlClient: Sendable {
     /// - Parameter chat: A name for `NamedChats`.
     /// - Throws: As for a file.
     public func send(_ text: ComposedText, to chat: String) throws(DesktopError) {
-        _ = try ask(TextRequest(say: text.text, message: text.id, to: chat))
+        _ = try ask(TextRequest(text: text.text, message: text.id, chat: chat))
     }
 
     /// Lists or changes chats.
@@ -138,10 +138,10 @@ public final class ControlClient: Sendable {
         var names: [String] = []
         while true {
             var request = request
-            if request.manage == .list { request.skipped = names.count }
+            if request.action == .list { request.skipped = names.count }
             let part = try ask(request)
             names += part
-            if request.manage != .list || part.count < ChatManagementRequest.maxNames { return names }
+            if request.action != .list || part.count < ChatManagementRequest.maxNames { return names }
         }
     }
 
@@ -152,10 +152,10 @@ public final class ControlClient: Sendable {
         var links: [LinkDescription] = []
         while true {
             var request = request
-            if request.linking == .list { request.before = links.last?.number }
+            if request.action == .list { request.before = links.last?.number }
             let part = try ask(request)
             links += part
-            if request.linking != .list || part.isEmpty { return links }
+            if request.action != .list || part.isEmpty { return links }
         }
     }
 

@@ -7,7 +7,7 @@ struct SendingInquiry: ControlRequest, Hashable {
     typealias Answer = SendingTerms
 
     /// The chat's name as the user typed it (`NamedChats`).
-    var destination: String
+    var chat: String
 
     var method: ControlMethod { .sendingTerms }
 }

@@ -158,7 +158,7 @@ public final class ControlServer: Sendable {
     }
 
     private func terms(for inquiry: SendingInquiry) async throws(ChatError) -> SendingTerms {
-        let chat = try await folders.chats(of: core).chat(inquiry.destination)
+        let chat = try await folders.chats(of: core).chat(inquiry.chat)
         if let refused = chat.chat.sendingRefused { throw ChatError(.sendingRefused, refused) }
         return SendingTerms(
             chat: chat.reference.description, largest: core.limits.maxFileSize(in: chat.reference),
@@ -245,7 +245,7 @@ public final class ControlServer: Sendable {
                 throw ProgramError(.refused, DesktopError.hungUp.sentence)
             }
             do throws(ChatError) {
-                try await core.send(text, to: receiver(request.to))
+                try await core.send(text, to: receiver(request.chat))
                 return SendingReply()
             } catch {
                 throw ProgramError(sending: error)

@@ -12,7 +12,7 @@ public struct DeleteRequest: ControlRequest, Hashable {
         case carryOut
     }
 
-    public var delete: Action
+    public var action: Action
     /// Inode number of the entry.
     public var entry: UInt64?
     /// The chat's name as the user typed it (`NamedChats`).
@@ -36,7 +36,7 @@ public struct DeleteRequest: ControlRequest, Hashable {
         _ action: Action, entry: UInt64? = nil, chat: String? = nil, file: String? = nil,
         items: [ItemID]? = nil, onlySent: Bool = false, through: Int64? = nil, forEveryone: Bool = false
     ) {
-        delete = action
+        self.action = action
         self.entry = entry
         self.chat = chat
         self.file = file

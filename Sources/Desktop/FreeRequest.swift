@@ -6,7 +6,7 @@ public struct FreeRequest: ControlRequest, Hashable {
     public typealias Answer = [Int64]
 
     /// File numbers, at most `maxFiles`.
-    public var free: [Int64]
+    public var files: [Int64]
     /// True to delete files too that no relay has.
     public var lastCopies: Bool
 
@@ -16,12 +16,12 @@ public struct FreeRequest: ControlRequest, Hashable {
     public static let maxFiles = 200
 
     public init(_ files: [FileID], lastCopies: Bool) {
-        free = files.map(\.rawValue)
+        self.files = files.map(\.rawValue)
         self.lastCopies = lastCopies
     }
 
     /// Returns the request without some files.
     public func sparing(_ stays: (FileID) -> Bool) -> FreeRequest {
-        FreeRequest(free.map { FileID($0) }.filter { !stays($0) }, lastCopies: lastCopies)
+        FreeRequest(files.map { FileID($0) }.filter { !stays($0) }, lastCopies: lastCopies)
     }
 }

@@ -13,7 +13,7 @@ public struct KeepRequest: ControlRequest, Hashable {
         case reset
     }
 
-    public var keep: Action
+    public var action: Action
     /// The chat's name as the user typed it (`NamedChats`); nil for the rule of all chats.
     public var chat: String?
     /// `never`, `media` or `all`. This and the following fields keep their value if nil.
@@ -31,7 +31,7 @@ public struct KeepRequest: ControlRequest, Hashable {
     public var method: ControlMethod { .rules }
 
     public init(_ action: Action, chat: String? = nil) {
-        keep = action
+        self.action = action
         self.chat = chat
     }
 }

@@ -11,7 +11,7 @@ public struct LinkRequest: ControlRequest, Hashable {
         case add, list, find, remove
     }
 
-    public var linking: Action
+    public var action: Action
     /// For `add`: the link. A secret.
     public var link: String?
     /// Name of an entry; for `add`, a name to use instead of the sender's.
@@ -24,7 +24,7 @@ public struct LinkRequest: ControlRequest, Hashable {
     public var method: ControlMethod { .links }
 
     public init(_ action: Action, link: String? = nil, name: String? = nil, approves: Bool = false) {
-        linking = action
+        self.action = action
         self.link = link
         self.name = name
         self.approves = approves
@@ -39,7 +39,7 @@ public struct LinkRequest: ControlRequest, Hashable {
     public func carryOut(
         on core: some ChatReading & MessageSending & LinkKeeping
     ) async throws(ChatError) -> [LinkDescription] {
-        switch linking {
+        switch action {
         case .add:
             let item = try await core.addLink(link ?? "", named: name, approvingRelays: approves ?? false)
             return LinkDescription(item).map { [$0] } ?? []

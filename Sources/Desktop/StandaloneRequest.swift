@@ -4,11 +4,11 @@ import Base
 public struct StandaloneRequest: ControlRequest, Hashable {
     public typealias Answer = StandaloneState
 
-    public enum Transfer: String, Codable, Hashable, Sendable {
+    public enum Action: String, Codable, Hashable, Sendable {
         case upload, download, cancel
     }
 
-    public var transfer: Transfer
+    public var action: Action
     /// Absolute path, without symbolic links, of the file to upload or to create.
     public var path: String?
     public var link: String?
@@ -18,15 +18,15 @@ public struct StandaloneRequest: ControlRequest, Hashable {
     public var method: ControlMethod { .transfer }
 
     public static func upload(_ path: String) -> StandaloneRequest {
-        StandaloneRequest(transfer: .upload, path: path)
+        StandaloneRequest(action: .upload, path: path)
     }
 
     public static func download(_ link: String, to path: String) -> StandaloneRequest {
-        StandaloneRequest(transfer: .download, path: path, link: link)
+        StandaloneRequest(action: .download, path: path, link: link)
     }
 
     public static func cancel(_ file: Int64) -> StandaloneRequest {
-        StandaloneRequest(transfer: .cancel, file: file)
+        StandaloneRequest(action: .cancel, file: file)
     }
 }
 

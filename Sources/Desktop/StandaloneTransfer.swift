@@ -20,7 +20,7 @@ public final class StandaloneTransfer: Sendable {
         let events = core.events()
         do throws(ChatError) {
             let file: FileID
-            switch request.transfer {
+            switch request.action {
             case .upload: file = try await core.uploadStandaloneFile(request.path ?? "")
             case .download:
                 file = try await core.downloadStandaloneFile(request.link ?? "", to: request.path ?? "")

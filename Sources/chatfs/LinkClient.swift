@@ -16,7 +16,7 @@ enum LinkClient {
         try await ProfileAccess(invocation).use { daemon in
             try await ThreadPool.shared.run { () throws(DesktopError) in try daemon.link(request) }
         } core: { core in
-            if request.linking != .list { return try await request.carryOut(on: core) }
+            if request.action != .list { return try await request.carryOut(on: core) }
             var (request, links) = (request, [LinkDescription]())
             while true {
                 let part = try await request.carryOut(on: core)

@@ -70,7 +70,7 @@ final class AnsweringService: ControlService {
     }
 
     func carryOut(_ request: FreeRequest) async throws -> [Int64] {
-        guard request.lastCopies else { return Array(request.free.prefix(1)) }
+        guard request.lastCopies else { return Array(request.files.prefix(1)) }
         throw ChatError(.storage, "The core keeps them itself.")
     }
 

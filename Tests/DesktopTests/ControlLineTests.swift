@@ -49,7 +49,7 @@ struct ControlLineTests {
 
     @Test("every request is recognised")
     func kinds() throws {
-        #expect(Self.kind(try Self.line(SendingInquiry(destination: "bob"))) == .sendingTerms)
+        #expect(Self.kind(try Self.line(SendingInquiry(chat: "bob"))) == .sendingTerms)
         #expect(Self.kind(try Self.line(Self.request)) == .sendFile)
         #expect(Self.kind(try Self.line(CacheRequest(.pin, entry: 7))) == .cache)
         #expect(
@@ -62,7 +62,7 @@ struct ControlLineTests {
         #expect(Self.kind(try Self.line(FreeRequest([FileID(1)], lastCopies: true))) == .freeFiles)
         #expect(Self.kind(try Self.line(DeleteRequest(.find, chat: "bob", file: "a.txt"))) == .deleteFiles)
         #expect(Self.kind(try Self.line(DeleteRequest(.carryOut, items: [ItemID(1)]))) == .deleteFiles)
-        #expect(Self.kind(try Self.line(TextRequest(say: "hi", message: "m", to: "bob"))) == .say)
+        #expect(Self.kind(try Self.line(TextRequest(text: "hi", message: "m", chat: "bob"))) == .say)
         #expect(Self.kind(try Self.line(ProgramRequest(.pin, id: 1, path: "a/b"))) == .pin)
     }
 
@@ -82,11 +82,11 @@ struct ControlLineTests {
     func unknown() {
         for (method, members) in [
             ("cache", #""action":"format""#), ("cache", #""action":"pin","entry":-1"#),
-            ("cache", #""action":"pin","entry":"7""#), ("chats", #""manage":"burn","kind":"contact""#),
-            ("transfer", #""transfer":"steal""#), ("rules", #""keep":null"#),
-            ("contacts", #""connecting":"marry""#), ("links", #""linking":"list","before":1.5"#),
-            ("free_files", #""free":[1,"2"],"lastCopies":false"#), ("free_files", #""free":[1]"#),
-            ("say", #""say":"x""#), ("sending_terms", #""destination":7"#), ("send_file", #""chat":"bob""#),
+            ("cache", #""action":"pin","entry":"7""#), ("chats", #""action":"burn","kind":"contact""#),
+            ("transfer", #""action":"steal""#), ("rules", #""action":null"#),
+            ("contacts", #""action":"marry""#), ("links", #""action":"list","before":1.5"#),
+            ("free_files", #""files":[1,"2"],"lastCopies":false"#), ("free_files", #""files":[1]"#),
+            ("say", #""text":"x""#), ("sending_terms", #""chat":7"#), ("send_file", #""chat":"bob""#),
             ("format", #""action":"show""#), ("get_item", #""path":5"#),
         ] {
             let line = #"{"id":7,"method":"\#(method)",\#(members)}"#
@@ -154,7 +154,7 @@ struct ControlLineTests {
 
     @Test("a text's mark has 1 to 64 bytes", arguments: [(0, false), (1, true), (64, true), (65, false)])
     func texts(length: Int, isText: Bool) {
-        let request = TextRequest(say: "hi", message: String(repeating: "m", count: length), to: "bob")
+        let request = TextRequest(text: "hi", message: String(repeating: "m", count: length), chat: "bob")
         #expect((request.composed != nil) == isText)
     }
 }

@@ -128,7 +128,7 @@ struct ChatCommands {
         return try await ThreadPool.shared.run { () throws(ChatError) in
             let profile = try directory.profile(named: name)
             let chats = try directory.namedChats(of: profile)
-            if request.manage == .list {
+            if request.action == .list {
                 let listed = chats.only(request.kind).all
                 for chat in listed {
                     for problem in chat.chat.problems {
@@ -138,7 +138,7 @@ struct ChatCommands {
                 return listed.map(\.name)
             }
             let chat = try chats.only(request.kind).chat(request.chat ?? "")
-            switch request.manage {
+            switch request.action {
             case .rename:
                 let name = request.name ?? ""
                 try chats.check(alias: name, of: chat.reference)
@@ -163,7 +163,7 @@ struct ChatCommands {
         while true {
             let part = try await request.carryOut(on: opened.core, naming: opened.folders)
             names += part
-            if request.manage != .list || part.isEmpty { return names }
+            if request.action != .list || part.isEmpty { return names }
             request.skipped = names.count
         }
     }

@@ -56,7 +56,7 @@ enum KeepCommand {
         let isEmpty = request == KeepRequest(.set, chat: invocation[chat])
         if invocation[reset] {
             guard isEmpty else { throw UsageError("--reset goes alone, or with --chat") }
-            request.keep = .reset
+            request.action = .reset
         } else if isEmpty {
             throw UsageError(
                 "nothing to change: give --what, --max-size, --min-free, --metered, --when, --auto-receive or --reset"

@@ -16,7 +16,7 @@ struct ItemDeletion: Sendable {
     private static let pageSize = 500
 
     func answer(_ request: DeleteRequest) async throws -> DeleteAnswer {
-        switch request.delete {
+        switch request.action {
         case .find: try await find(request)
         case .carryOut: try await carryOut(request)
         }

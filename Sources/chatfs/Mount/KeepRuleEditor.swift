@@ -10,7 +10,7 @@ struct KeepRuleEditor: Sendable {
 
     func answer(_ request: KeepRequest) throws -> [ListedRule] {
         let chat = try request.chat.map { name throws(ChatError) in try chats.chat(name) }
-        switch request.keep {
+        switch request.action {
         case .show: break
         case .set: try store.change(chat?.reference, by: try change(request))
         case .reset: try store.reset(chat?.reference)

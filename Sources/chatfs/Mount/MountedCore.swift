@@ -171,7 +171,7 @@ extension MountedCore {
             throw ChatError(.storage, "An official core owns its files: delete them with its app.")
         }
         var freed: [Int64] = []
-        for file in request.free.prefix(FreeRequest.maxFiles) {
+        for file in request.files.prefix(FreeRequest.maxFiles) {
             do throws(ChatError) {
                 if try await free(FileID(file), request.lastCopies) { freed.append(file) }
             } catch {
