@@ -14,6 +14,18 @@ extension DescribedError {
     public var description: String { sentence }
 }
 
+extension Error {
+    /// The error and its causes, nearest first. Errors refer only to older ones, so the sequence ends.
+    public var withCauses: UnfoldFirstSequence<any Error> {
+        sequence(first: self as any Error) { ($0 as? any DescribedError)?.cause }
+    }
+
+    /// Returns the error itself or its nearest cause of a type.
+    public func nearest<Failure: Error>(_ type: Failure.Type) -> Failure? {
+        withCauses.first { $0 is Failure } as? Failure
+    }
+}
+
 extension String {
     /// Adds a full stop unless the text ends with a mark, for foreign sentences before another one.
     public var endingInFullStop: String {
@@ -29,13 +41,10 @@ public func sentence(of error: any Error) -> String {
 
 /// Returns the sentence of an error, followed by those of its causes in parentheses, for a log.
 public func sentenceWithCauses(of error: any Error) -> String {
-    var sentences = [sentence(of: error)]
-    var next = (error as? any DescribedError)?.cause
-    // Errors refer only to older ones, so the chain ends.
-    while let cause = next {
+    var sentences: [String] = []
+    for cause in error.withCauses {
         let words = sentence(of: cause)
         if !sentences.contains(words) { sentences.append(words) }
-        next = (cause as? any DescribedError)?.cause
     }
     guard sentences.count > 1 else { return sentences[0] }
     return "\(sentences[0]) (\(sentences.dropFirst().joined(separator: " ")))"

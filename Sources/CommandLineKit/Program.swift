@@ -98,10 +98,8 @@ public enum Program {
 
     /// Prints the causes of an error, nearest first.
     private static func explain(_ error: any Error) {
-        var error = error
-        while let cause = (error as? any DescribedError)?.cause {
+        for cause in error.withCauses.dropFirst() {
             Terminal.complain("    because: \(sentence(of: cause))")
-            error = cause
         }
     }
 

@@ -35,7 +35,7 @@ extension FileProblem {
         case .relayNotAllowed: .notApproved
         case .noRelay: .noRelay
         case .relay, .unreachable, .wrongIdentity, .protocolViolation: .unreachable
-        case .storage, .source: isFullDisk(error.cause) ? .noSpace : .other
+        case .storage, .source: isFullDisk(error) ? .noSpace : .other
         case .wrongState, .cancelled: .other
         }
     }
@@ -45,7 +45,7 @@ extension FileProblem {
         case .file(let kind): kind
         case .noSuchFile, .noSuchItem, .noSuchChat: .expired
         case .tooLarge: .tooLarge
-        default: isFullDisk(error.cause) ? .noSpace : .other
+        default: isFullDisk(error) ? .noSpace : .other
         }
     }
 
@@ -56,13 +56,8 @@ extension FileProblem {
         }
     }
 
-    private static func isFullDisk(_ error: (any Error)?) -> Bool {
-        var next = error
-        while let error = next {
-            if let error = error as? SystemError { return error.isFullDisk }
-            next = (error as? any DescribedError)?.cause
-        }
-        return false
+    private static func isFullDisk(_ error: any Error) -> Bool {
+        error.nearest(SystemError.self)?.isFullDisk == true
     }
 }
 

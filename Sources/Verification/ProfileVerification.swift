@@ -217,12 +217,7 @@ public struct ProfileVerification: Sendable {
     }
 
     private static func isPassing(_ error: any Error) -> Bool {
-        var next: (any Error)? = error
-        while let error = next {
-            if let error = error as? StoreError { return isPassing(error.code) }
-            next = (error as? any DescribedError)?.cause
-        }
-        return false
+        error.nearest(StoreError.self).map { isPassing($0.code) } ?? false
     }
 
     /// True if the code describes the machine's current state and not the database.

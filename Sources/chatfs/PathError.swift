@@ -14,18 +14,8 @@ struct PathError: DescribedError {
     }
 
     private static func words(of error: any Error) -> String {
-        guard Self.isDeadMount(error) else { return Base.sentence(of: error) }
+        guard error.nearest(SystemError.self)?.code == ENOTCONN else { return Base.sentence(of: error) }
         return "The process of this mount has died; 'chatfs unmount' with its mountpoint removes the mount."
-    }
-
-    /// Returns true if the cause is a mount whose daemon is dead.
-    private static func isDeadMount(_ error: any Error) -> Bool {
-        var next: (any Error)? = error
-        while let error = next {
-            if let system = error as? SystemError { return system.code == ENOTCONN }
-            next = (error as? any DescribedError)?.cause
-        }
-        return false
     }
 }
 

@@ -168,7 +168,7 @@ extension TransferFailure {
         case let error as TransferFailure:
             self = error
         case let error as XFTPError:
-            let isFull = Self.isFullDisk(error.cause)
+            let isFull = error.nearest(SystemError.self)?.isFullDisk == true
             let isDamaged = (error.cause as? CryptographyError)?.code == .notAuthentic
             let kind =
                 isFull ? FileProblem.Kind.noSpace : isDamaged ? .damaged : FileProblem.Kind(error.code)
@@ -180,14 +180,5 @@ extension TransferFailure {
             let kind = failure.fileProblemKind
             self.init(problem: FileProblem(kind, failure.sentence), isTemporary: kind == .noSpace)
         }
-    }
-
-    private static func isFullDisk(_ cause: (any Error)?) -> Bool {
-        var next = cause
-        while let error = next {
-            if let error = error as? SystemError { return error.isFullDisk }
-            next = (error as? any DescribedError)?.cause
-        }
-        return false
     }
 }

@@ -54,17 +54,11 @@ struct Finding: Sendable {
     /// True if the finding makes `chatfs doctor` fail.
     var isBad: Bool { kind == .bad || kind == .failed }
 
-    /// Returns the text of the innermost `SystemError`, else the whole sentence.
+    /// Returns the text of the nearest `SystemError`, else the whole sentence.
     static func reason(of error: any Error) -> String {
-        var next: (any Error)? = error
-        while let cause = next {
-            if let system = cause as? SystemError {
-                let words = String(cString: strerror(system.code))
-                return words.prefix(1).lowercased() + words.dropFirst()
-            }
-            next = (cause as? any DescribedError)?.cause
-        }
-        return sentence(of: error)
+        guard let system = error.nearest(SystemError.self) else { return sentence(of: error) }
+        let words = String(cString: strerror(system.code))
+        return words.prefix(1).lowercased() + words.dropFirst()
     }
 
     /// The finding as one line of JSON.
