@@ -1,30 +1,23 @@
 import Base
 import ChatCore
 import ChatProtocol
+import CoreServices
 import Store
 
 /// Chat logs, one row per line with its byte position, for fast access to any part.
-struct MessageLogTable {
-    private let connection: Connection
+struct MessageLogTable: LogTable {
+    static let name = "message_line"
+    let connection: Connection
 
     init(_ connection: Connection) { self.connection = connection }
 
     // MARK: - Reading
 
-    private static let length = "m.position + length(m.line) AS size, m.written"
-
-    /// Returns nil for a chat without messages.
-    func log(of chat: Int64) throws -> MessageLog? {
-        try connection.first(
-            "SELECT \(Self.length) FROM message_line m WHERE m.chat = ? ORDER BY m.position DESC LIMIT 1",
-            chat
-        ) { MessageLog(size: $0.unsigned("size"), modified: $0.timestamp("written")) }
-    }
-
     func logs(of profile: Int64) throws -> [ChatReference: MessageLog] {
         let found = try connection.query(
             """
-            SELECT c.id, c.kind, \(Self.length) FROM chat c JOIN message_line m ON m.chat = c.id
+            SELECT c.id, c.kind, m.position + length(m.line) AS size, m.written
+            FROM chat c JOIN message_line m ON m.chat = c.id
                 AND m.position = (SELECT max(position) FROM message_line WHERE chat = c.id)
             WHERE c.profile = ?
             """, profile
@@ -35,26 +28,6 @@ struct MessageLogTable {
             )
         }
         return Dictionary(found, uniquingKeysWith: { first, _ in first })
-    }
-
-    /// Returns up to `count` bytes from `offset`.
-    func bytes(of chat: Int64, from offset: UInt64, count: Int) throws -> [UInt8] {
-        guard let start = Int64(exactly: offset), count > 0 else { return [] }
-        let end = start &+ Int64(count) < start ? Int64.max : start + Int64(count)
-        let lines = try connection.query(
-            """
-            SELECT position, line FROM message_line WHERE chat = ? AND position < ? AND position >=
-                (SELECT max(position) FROM message_line WHERE chat = ? AND position <= ?)
-            ORDER BY position
-            """, chat, end, chat, start
-        ) { (position: $0.integer("position"), line: $0.bytes("line")) }
-        var bytes: [UInt8] = []
-        for (position, line) in lines {
-            let first = max(start - position, 0)
-            let last = min(end - position, Int64(line.count))
-            if first < last { bytes += line[Int(first)..<Int(last)] }
-        }
-        return bytes
     }
 
     /// Returns the shared id of an item's message.
@@ -85,7 +58,7 @@ struct MessageLogTable {
             """
             INSERT INTO message_line (chat, position, line, event, shared_id, author, item, request, written,
                 disappears) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-            """, chat, Int64(clamping: log(of: chat)?.size ?? 0), line.bytes, line.event, line.id.bytes,
+            """, chat, length(of: chat), line.bytes, line.event, line.id.bytes,
             SharedMessageTable.word(line.author), line.file?.item.rawValue, request, time, line.disappears)
     }
 
@@ -145,12 +118,8 @@ struct MessageLogTable {
         for line in lines {
             try connection.execute(
                 "UPDATE message_line SET line = ?, disappears = NULL WHERE id = ?",
-                MessageLine.blank(text.id, length: line.length), line.id)
+                Self.blank(text.id.text, length: line.length), line.id)
         }
-        try connection.execute(
-            """
-            UPDATE message_line SET written = max(written, ?) WHERE chat = ? AND position =
-                (SELECT max(position) FROM message_line WHERE chat = ?)
-            """, time, text.chat, text.chat)
+        try touch(text.chat, at: time)
     }
 }

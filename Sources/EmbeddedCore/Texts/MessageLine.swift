@@ -78,16 +78,6 @@ struct MessageLine {
         return Array(PrintableJSON.escaping(text).utf8) + [UInt8(ascii: "\n")]
     }
 
-    /// Returns a replacement of the same length for an expired line, so that later offsets stay valid.
-    static func blank(_ id: SharedMessageID, length: Int) -> [UInt8] {
-        let text = JSONText.object([
-            "event": JSONText.string("disappeared"), "id": JSONText.string(id.text),
-        ])
-        let left = Array(text.utf8.prefix(max(length - 1, 0)))
-        let padding = [UInt8](repeating: UInt8(ascii: " "), count: max(length - 1 - left.count, 0))
-        return left + padding + [UInt8(ascii: "\n")]
-    }
-
     private static func json(_ quote: Quote) -> String {
         JSONText.object(present: [
             "id": quote.id.map { JSONText.string($0.text) }, "time": JSONText.string(quote.sentAt.iso8601),

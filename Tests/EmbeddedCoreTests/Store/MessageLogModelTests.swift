@@ -25,10 +25,10 @@ struct MessageLogModelTests {
         mutating func blank(_ id: SharedMessageID, by author: Author?, at time: Timestamp) {
             for place in lines.indices
             where lines[place].line.id == id && (author == nil || lines[place].line.author == author) {
-                lines[place].bytes = MessageLine.blank(id, length: lines[place].bytes.count)
+                lines[place].bytes = MessageLogTable.blank(id.text, length: lines[place].bytes.count)
                 lines[place].isBlank = true
             }
-            modified = max(modified, time)
+            modified = max(modified.advanced(by: .nanoseconds(1)), time)
         }
     }
 
@@ -202,11 +202,11 @@ struct MessageLogModelTests {
     func blanks() {
         let id = StoreStage.message(300)
         for length in 0...200 {
-            let blank = MessageLine.blank(id, length: length)
+            let blank = MessageLogTable.blank(id.text, length: length)
             #expect(blank.count == max(length, 1), "\(length)")
             #expect(blank.last == UInt8(ascii: "\n") && blank.count { $0 == UInt8(ascii: "\n") } == 1)
         }
-        let text = String(decoding: MessageLine.blank(id, length: 120), as: UTF8.self)
+        let text = String(decoding: MessageLogTable.blank(id.text, length: 120), as: UTF8.self)
         #expect(text.hasPrefix(#"{"event":"disappeared","id":"\#(id.text)"}"#))
     }
 }

@@ -1,6 +1,10 @@
 import ChatCore
 import Store
 
+extension ChatReference: SQLBindable {
+    public var sqlValue: SQLValue { .text(description) }
+}
+
 /// The columns of a file's status. `Row.value` reports any other word as damage.
 struct StoredFileStatus {
     enum Word: String, SQLBindable, CaseIterable {

@@ -20,7 +20,7 @@ struct TextLine {
         text = content.text
         members = { event in
             JSONText.object(present: [
-                "event": JSONText.string(event.rawValue), "id": JSONText.string(Self.name(of: item.id)),
+                "event": JSONText.string(event.rawValue), "id": JSONText.string(String(item.id.rawValue)),
                 "time": JSONText.string(item.time.iso8601),
                 "direction": JSONText.string(item.direction == .sent ? "sent" : "received"),
                 "sender": JSONText.string(item.sender ?? own),
@@ -43,18 +43,6 @@ struct TextLine {
 
     /// Returns the text of an encoded line; nil for a blank one.
     static func text(of line: [UInt8]) -> String? { JSONValue.parse(line)?["text"]?.string }
-
-    /// Returns a replacement of the same length for the line of a message that is gone.
-    static func blank(_ item: ItemID, length: Int) -> [UInt8] {
-        let text = JSONText.object([
-            "event": JSONText.string("disappeared"), "id": JSONText.string(name(of: item)),
-        ])
-        let left = Array(text.utf8.prefix(max(length - 1, 0)))
-        let padding = [UInt8](repeating: UInt8(ascii: " "), count: max(length - 1 - left.count, 0))
-        return left + padding + [UInt8(ascii: "\n")]
-    }
-
-    private static func name(of item: ItemID) -> String { String(item.rawValue) }
 }
 
 extension MessageContent.Kind {

@@ -1,50 +1,23 @@
 import Base
 import ChatCore
+import CoreServices
 import Store
 
 /// The logs of a phone's chats, one row for each line. A line has no position while pages of its part are read, which
 /// begin at the newest message; `place` then adds these lines in order.
-struct TextTable {
-    private let connection: Connection
+struct TextTable: LogTable {
+    static let name = "text"
+    let connection: Connection
 
     init(_ connection: Connection) { self.connection = connection }
 
     // MARK: - Reading
-
-    private static let end = "position + length(line) AS size, written"
-
-    /// Returns nil for a chat without a placed line.
-    func log(of chat: ChatReference) throws -> MessageLog? {
-        try connection.first(
-            """
-            SELECT \(Self.end) FROM text WHERE chat = ? AND position IS NOT NULL ORDER BY position DESC LIMIT 1
-            """, chat.description
-        ) { MessageLog(size: $0.unsigned("size"), modified: $0.timestamp("written")) }
-    }
 
     func logs() throws -> [ChatReference: MessageLog] {
         let chats = try connection.query("SELECT DISTINCT chat FROM text WHERE position IS NOT NULL") {
             ChatReference($0.text("chat"))
         }
         return try chats.compactMap(\.self).reduce(into: [:]) { logs, chat in logs[chat] = try log(of: chat) }
-    }
-
-    /// Returns up to `count` bytes of a log from `offset`.
-    func bytes(of chat: ChatReference, from offset: UInt64, count: Int) throws -> [UInt8] {
-        guard let start = Int64(exactly: offset), count > 0 else { return [] }
-        let end = start.addingReportingOverflow(Int64(count))
-        let last = end.overflow ? Int64.max : end.partialValue
-        let lines = try connection.query(
-            """
-            SELECT position, line FROM text WHERE chat = ? AND position < ? AND position >=
-                (SELECT max(position) FROM text WHERE chat = ? AND position <= ?)
-            ORDER BY position
-            """, chat.description, last, chat.description, start
-        ) { (position: $0.integer("position"), line: $0.bytes("line")) }
-        return lines.flatMap { position, line in
-            let (first, end) = (max(start - position, 0), min(last - position, Int64(line.count)))
-            return first < end ? line[Int(first)..<Int(end)] : []
-        }
     }
 
     // MARK: - Changes
@@ -105,10 +78,6 @@ struct TextTable {
             end, line, time)
     }
 
-    private func length(of chat: ChatReference) throws -> Int64 {
-        Int64(clamping: try log(of: chat)?.size ?? 0)
-    }
-
     func isBeingRead(_ reference: APIChatReference) throws -> Bool {
         try connection.exists("SELECT 1 FROM walk WHERE reference = ? AND done = 0", reference.description)
     }
@@ -147,14 +116,10 @@ struct TextTable {
             // No walk looks for a blank line.
             try connection.execute(
                 "UPDATE text SET line = ?, seen = ? WHERE number = ?",
-                TextLine.blank(item, length: line.length), Int64.max, line.number)
+                Self.blank(String(item.rawValue), length: line.length), Int64.max, line.number)
         }
         guard let chat = lines.first?.chat else { return nil }
-        try connection.execute(
-            """
-            UPDATE text SET written = max(written + 1, ?) WHERE chat = ? AND position =
-                (SELECT max(position) FROM text WHERE chat = ?)
-            """, time, chat, chat)
+        try touch(chat, at: time)
         return ChatReference(chat)
     }
 
