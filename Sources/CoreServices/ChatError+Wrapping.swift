@@ -5,6 +5,10 @@ import Posix
 import Store
 
 extension ChatError {
+    public static let noSuchChat = ChatError(.noSuchChat, "This profile has no such chat.")
+    public static let noSuchItem = ChatError(.noSuchItem, "The chat has no such message.")
+    public static let noSuchFile = ChatError(.noSuchFile, "This profile has no such file.")
+
     /// Maps an error of a lower layer to the caller's.
     public init(wrapping error: any Error) {
         switch error {

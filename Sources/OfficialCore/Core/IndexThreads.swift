@@ -10,9 +10,3 @@ let indexThreads = ThreadPool(name: "index", threads: 2)
 let blocking = BlockingWork(indexThreads, log) { error in
     (error as? OfficialCoreError)?.chatError ?? ChatError(wrapping: error)
 }
-
-extension ChatError {
-    static let noSuchChat = ChatError(.noSuchChat, "This profile has no such chat.")
-    static let noSuchItem = ChatError(.noSuchItem, "The chat has no such message.")
-    static let noSuchFile = ChatError(.noSuchFile, "This profile has no such file.")
-}
