@@ -19,7 +19,7 @@ final class StandaloneFiles: Sendable {
                 case .sndStandaloneFileCreated(let file) = try await connection.ask(
                     .upload(user: profile, path: path), timeout: .seconds(60))
             else { throw OfficialCoreError(.notUnderstood, "The SimpleX core did not start the upload.") }
-            return file.id
+            return file
         } catch {
             throw error.chatError
         }
@@ -31,7 +31,7 @@ final class StandaloneFiles: Sendable {
                 case .rcvStandaloneFileCreated(let file) = try await connection.ask(
                     .download(user: profile, link: link, path: path), timeout: .seconds(60))
             else { throw OfficialCoreError(.notUnderstood, "The SimpleX core did not start the download.") }
-            return file.id
+            return file
         } catch {
             throw error.chatError
         }

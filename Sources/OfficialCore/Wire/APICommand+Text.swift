@@ -40,7 +40,6 @@ extension APICommand {
             return "/_get chats \(user) pcc=off count=\(count) "
                 + #"{"type":"filters","favorite":false,"unread":false}"#
         case .chatPage(let chat, let page): return "/_get chat \(chat) \(page.text)"
-        case .recentItems(let count): return "/_get items count=\(count)"
         case .contacts(let user): return "/_contacts \(user)"
         case .groups(let user, let spaced): return "/_groups\(spaced ? " " : "")\(user)"
         case .setAlias(let chat, let name): return "/_set alias \(chat) \(name)"
@@ -69,7 +68,6 @@ extension APICommand {
         case .upload(let user, let path): return "/_upload \(user) \(try Self.path(path))"
         case .download(let user, let link, let path):
             return "/_download \(user) \(try Self.link(link)) \(try Self.path(path))"
-        case .downloadInfo(let link): return "/_download info \(try Self.link(link))"
         case .query(let statement): return "/sql chat \(try Self.selection(statement))"
         case .agentQuery(let statement): return "/sql agent \(try Self.selection(statement))"
         }

@@ -28,8 +28,6 @@ public enum APICommand: Hashable, Sendable {
     /// The newest `count` chats.
     case chats(user: Int64, count: Int)
     case chatPage(APIChatReference, APIPage)
-    /// Items of all chats, newest last.
-    case recentItems(count: Int)
     case contacts(user: Int64)
     /// Versions after 6.4 need a space in `/_groups`, 6.4 rejects it: see `OfficialTransport.groups`.
     case groups(user: Int64, spaced: Bool)
@@ -78,7 +76,6 @@ public enum APICommand: Hashable, Sendable {
     case cancelFile(FileID)
     case upload(user: Int64, path: String)
     case download(user: Int64, link: String, path: String)
-    case downloadInfo(link: String)
 
     /// One SELECT on the chat database. Interpolate only numbers and fixed words.
     case query(String)

@@ -116,8 +116,9 @@ public struct APIEvent: Hashable, Sendable {
 
     private static func sending(_ type: String, _ json: JSONValue) -> Kind? {
         let item = item(json)
-        let sent = json["fileTransferMeta"].flatMap(APISentFile.init)
-        guard let file = sent?.id ?? item?.file?.id else { return nil }
+        guard let file = json["fileTransferMeta"].flatMap(FileID.init(api:)) ?? item?.file?.id else {
+            return nil
+        }
         switch type {
         case "sndFileStart": return item.map(Kind.sndFileStart)
         case "sndFileComplete": return item.map(Kind.sndFileComplete)
@@ -126,8 +127,8 @@ public struct APIEvent: Hashable, Sendable {
             return .sndFileProgressXFTP(
                 file, item, sent: json["sentSize"]?.size ?? 0, total: json["totalSize"]?.size ?? 1)
         case "sndFileRedirectStartXFTP":
-            let redirect = json["redirectMeta"].flatMap(APISentFile.init)
-            return redirect.map { .sndFileRedirectStartXFTP(file, redirect: $0.id) }
+            let redirect = json["redirectMeta"].flatMap(FileID.init(api:))
+            return redirect.map { .sndFileRedirectStartXFTP(file, redirect: $0) }
         case "sndFileCompleteXFTP": return item.map { .sndFileCompleteXFTP(file, $0) }
         case "sndStandaloneFileComplete":
             let links = (json["rcvURIs"]?.elements ?? []).compactMap(\.string)

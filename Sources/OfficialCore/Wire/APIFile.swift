@@ -40,10 +40,8 @@ public struct APIFile: Hashable, Sendable {
     public var source: APIFileSource?
 
     init?(_ json: JSONValue) {
-        guard let id = json["fileId"]?.integer, id > 0, let size = json["fileSize"]?.integer, size >= 0 else {
-            return nil
-        }
-        self.id = FileID(id)
+        guard let id = FileID(api: json), let size = json["fileSize"]?.integer, size >= 0 else { return nil }
+        self.id = id
         name = json["fileName"]?.string ?? ""
         self.size = UInt64(size)
         status = json["fileStatus"].map(FileStatus.init(api:)) ?? .rcvInvitation(described: false)
@@ -117,43 +115,24 @@ public struct APIFileDescription: Hashable, Sendable, CustomStringConvertible, C
 /// A file being received (`rcvFileTransfer`).
 public struct APIReceivedFile: Hashable, Sendable {
     public var id: FileID
-    public var name: String
-    public var size: UInt64
     public var description: APIFileDescription?
-    public var isCancelled: Bool
     /// Target path of a standalone file.
     public var path: String?
 
     init?(_ json: JSONValue) {
-        guard let id = json["fileId"]?.integer, id > 0 else { return nil }
-        self.id = FileID(id)
-        name = json["fileInvitation"]?["fileName"]?.string ?? ""
-        size = json["fileInvitation"]?["fileSize"]?.size ?? 0
+        guard let id = FileID(api: json) else { return nil }
+        self.id = id
         description = json["xftpRcvFile"]?["rcvFileDescription"].flatMap(APIFileDescription.init)
-        isCancelled = json["cancelled"]?.bool ?? false
         // Nested in 6.4, flat later.
         let status = json["fileStatus"]
         path = (status?["fileInfo"]?["filePath"] ?? status?["filePath"])?.string
     }
 }
 
-/// A file being sent (`fileTransferMeta`).
-public struct APISentFile: Hashable, Sendable {
-    public var id: FileID
-    public var name: String
-    public var path: String
-    public var size: UInt64
-    /// Set for a redirect file: the file that it describes.
-    public var redirectFor: FileID?
-    public var isCancelled: Bool
-
-    init?(_ json: JSONValue) {
+extension FileID {
+    /// Reads `fileId` of a file.
+    init?(api json: JSONValue) {
         guard let id = json["fileId"]?.integer, id > 0 else { return nil }
-        self.id = FileID(id)
-        name = json["fileName"]?.string ?? ""
-        path = json["filePath"]?.string ?? ""
-        size = json["fileSize"]?.size ?? 0
-        redirectFor = json["xftpRedirectFor"]?.integer.map(FileID.init)
-        isCancelled = json["cancelled"]?.bool ?? false
+        self.init(id)
     }
 }

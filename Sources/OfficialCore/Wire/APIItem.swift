@@ -28,7 +28,6 @@ public struct APIItem: Hashable, Sendable {
     public var isRead: Bool
     /// Sent, and recent enough to be deleted for everyone.
     public var isDeletable: Bool
-    public var isEdited: Bool
 
     /// An `AChatItem` pair.
     init?(pair json: JSONValue) {
@@ -54,7 +53,6 @@ public struct APIItem: Hashable, Sendable {
         disappears = meta["itemTimed"] != nil
         isRead = meta["itemStatus"]?.type == "rcvRead"
         isDeletable = meta["deletable"]?.bool ?? false
-        isEdited = meta["itemEdited"]?.bool ?? false
     }
 
     private static func sender(_ direction: JSONValue?, in chat: APIChatInfo) -> String {

@@ -13,7 +13,6 @@ public enum APIResponse: Hashable, Sendable {
     case version(APIVersion)
     case chats([APIChatInfo])
     case chatPage(APIChatPage)
-    case items([APIItem])
     case contacts([APIChatInfo])
     case groups([APIChatInfo])
     /// Renamed or left.
@@ -23,14 +22,12 @@ public enum APIResponse: Hashable, Sendable {
     case newChatItems([APIItem])
     case rcvFileAccepted(APIItem)
     /// Already cancelled by the sender.
-    case rcvFileAcceptedSndCancelled(APIReceivedFile)
+    case rcvFileAcceptedSndCancelled(FileID)
     case rcvFileCancelled(FileID, APIItem?)
     case sndFileCancelled(FileID, APIItem?)
     case chatItemsDeleted([APIDeletion])
-    case sndStandaloneFileCreated(APISentFile)
-    case rcvStandaloneFileCreated(APIReceivedFile)
-    /// Empty; the description in the link has more (`FileLink`).
-    case standaloneFileInfo
+    case sndStandaloneFileCreated(FileID)
+    case rcvStandaloneFileCreated(FileID)
     /// Rows as text: the first has the column names; values are separated by `|`.
     case rows([String])
     /// XFTP relays that the user has configured and enabled, presets included.
@@ -62,8 +59,8 @@ public enum APIResponse: Hashable, Sendable {
     private static func decode(_ type: String, _ json: JSONValue) -> APIResponse? {
         let item = { json["chatItem"].flatMap(APIItem.init(pair:)) }
         let itemIfAny = { (json["chatItem_"] ?? json["chatItem"]).flatMap(APIItem.init(pair:)) }
-        let sent = { json["fileTransferMeta"].flatMap(APISentFile.init) }
-        let received = { json["rcvFileTransfer"].flatMap(APIReceivedFile.init) }
+        let sent = { json["fileTransferMeta"].flatMap(FileID.init(api:)) }
+        let received = { json["rcvFileTransfer"].flatMap(FileID.init(api:)) }
         switch type {
         case "activeUser": return json["user"].flatMap(APIUser.init).map(APIResponse.activeUser)
         case "usersList":
@@ -79,7 +76,6 @@ public enum APIResponse: Hashable, Sendable {
                 (json["chats"]?.elements ?? []).compactMap { $0["chatInfo"].flatMap(APIChatInfo.init(info:)) }
             )
         case "apiChat": return json["chat"].flatMap(APIChatPage.init).map(APIResponse.chatPage)
-        case "chatItems": return .items((json["chatItems"]?.elements ?? []).compactMap(APIItem.init(pair:)))
         case "contactsList":
             return .contacts((json["contacts"]?.elements ?? []).compactMap(APIChatInfo.init(contact:)))
         case "groupsList": return .groups((json["groups"]?.elements ?? []).compactMap(group))
@@ -91,13 +87,12 @@ public enum APIResponse: Hashable, Sendable {
             return .newChatItems((json["chatItems"]?.elements ?? []).compactMap(APIItem.init(pair:)))
         case "rcvFileAccepted": return item().map(APIResponse.rcvFileAccepted)
         case "rcvFileAcceptedSndCancelled": return received().map(APIResponse.rcvFileAcceptedSndCancelled)
-        case "rcvFileCancelled": return received().map { .rcvFileCancelled($0.id, itemIfAny()) }
-        case "sndFileCancelled": return sent().map { .sndFileCancelled($0.id, itemIfAny()) }
+        case "rcvFileCancelled": return received().map { .rcvFileCancelled($0, itemIfAny()) }
+        case "sndFileCancelled": return sent().map { .sndFileCancelled($0, itemIfAny()) }
         case "chatItemsDeleted":
             return .chatItemsDeleted(APIDeletion.all(json))
         case "sndStandaloneFileCreated": return sent().map(APIResponse.sndStandaloneFileCreated)
         case "rcvStandaloneFileCreated": return received().map(APIResponse.rcvStandaloneFileCreated)
-        case "standaloneFileInfo": return .standaloneFileInfo
         // The first is the spelling of 6.4.
         case "sQLResult", "sqlResult": return .rows((json["rows"]?.elements ?? []).compactMap(\.string))
         case "userServers": return .relays(relays(json))
@@ -159,9 +154,8 @@ public struct APIChatPage: Hashable, Sendable {
     public var chat: APIChatInfo
     /// Oldest first, without items that could not be decoded.
     public var items: [APIItem]
-    /// Number of items from the core, and their smallest id; 0 means the end of the history.
+    /// Number of items from the core; 0 means the end of the history.
     public var count: Int
-    public var smallestID: ItemID?
 
     init?(_ json: JSONValue) {
         guard let info = json["chatInfo"].flatMap(APIChatInfo.init(info:)) else { return nil }
@@ -169,23 +163,15 @@ public struct APIChatPage: Hashable, Sendable {
         let elements = json["chatItems"]?.elements ?? []
         items = elements.compactMap { APIItem($0, in: info) }
         count = elements.count
-        smallestID = items.map(\.id).min()
     }
 }
 
 public struct APIVersion: Hashable, Sendable {
     public var version: String
-    public var simplexmq: String
 
-    public init(version: String, simplexmq: String = "?") {
-        self.version = version
-        self.simplexmq = simplexmq
-    }
+    public init(version: String) { self.version = version }
 
-    init(_ json: JSONValue) {
-        version = json["version"]?.string ?? "?"
-        simplexmq = json["simplexmqVersion"]?.string ?? "?"
-    }
+    init(_ json: JSONValue) { version = json["version"]?.string ?? "?" }
 
     /// ChatFS supports 6.4 and later.
     public var isSupported: Bool {

@@ -40,12 +40,14 @@ struct CommandLimitTests {
         arguments: [(1 << 20) - 1, 1 << 20, (1 << 20) + 1])
     func links(count: Int) {
         let link = String(repeating: "l", count: count)
-        for command in [APICommand.downloadInfo(link: link), .connectionPlan(user: 1, link: link)] {
+        for command in [
+            APICommand.download(user: 1, link: link, path: "/a"), .connectionPlan(user: 1, link: link),
+        ] {
             #expect(isTaken(command) == (count <= 1 << 20))
         }
         for byte in UInt8.min...0x7F {
             let link = "simplex:/" + String(Unicode.Scalar(byte)) + "x"
-            #expect(isTaken(.downloadInfo(link: link)) == (0x21...0x7E).contains(byte))
+            #expect(isTaken(.connectionPlan(user: 1, link: link)) == (0x21...0x7E).contains(byte))
         }
     }
 
@@ -195,7 +197,6 @@ struct CommandLimitTests {
                 "/freceive 5 encrypt=on"
             ),
             (.query("SELECT 1"), "/sql chat SELECT 1"), (.agentQuery("SELECT 1"), "/sql agent SELECT 1"),
-            (.downloadInfo(link: "x"), "/_download info x"),
             (.upload(user: 2, path: "/a b"), "/_upload 2 /a b"),
         ] as [(APICommand, String)])
     func texts(command: APICommand, text: String) throws { #expect(try command.text() == text) }

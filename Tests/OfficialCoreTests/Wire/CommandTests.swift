@@ -56,7 +56,6 @@ struct CommandTests {
                 .download(user: 1, link: "simplex:/file#/?desc=x", path: "/srv/x"),
                 "/_download 1 simplex:/file#/?desc=x /srv/x"
             ),
-            (.recentItems(count: 5), "/_get items count=5"),
         ])
     func texts(_ command: APICommand, _ text: String) throws { #expect(try command.text() == text) }
 
@@ -86,7 +85,9 @@ struct CommandTests {
             }
         }
         for link in ["", "a b", "a\nb", "ä"] {
-            #expect(throws: OfficialCoreError.self) { try APICommand.downloadInfo(link: link).text() }
+            #expect(throws: OfficialCoreError.self) {
+                try APICommand.connectionPlan(user: 1, link: link).text()
+            }
         }
         for statement in ["DELETE FROM files", "SELECT 1\n/_delete", "select 1"] {
             #expect(throws: OfficialCoreError.self) { try APICommand.query(statement).text() }
