@@ -69,10 +69,6 @@ int chatfs_begin_writing_back(int descriptor) {
     return sync_file_range(descriptor, 0, 0, SYNC_FILE_RANGE_WRITE);
 }
 
-int chatfs_punch_hole(int descriptor, int64_t offset, int64_t length) {
-    return fallocate(descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, length);
-}
-
 int chatfs_sync_filesystem(int descriptor) { return syncfs(descriptor); }
 
 int chatfs_reserve(int descriptor, int64_t offset, int64_t length) {
@@ -211,8 +207,6 @@ const char *const *chatfs_arguments(int *count) {
 const int chatfs_o_path = O_PATH;
 const int chatfs_o_directory = O_DIRECTORY;
 const int chatfs_o_nofollow = O_NOFOLLOW;
-const int chatfs_o_cloexec = O_CLOEXEC;
-const int chatfs_o_noatime = O_NOATIME;
 int chatfs_pipe(int ends[2]) { return pipe2(ends, O_CLOEXEC); }
 
 int chatfs_gcry_control(void *control, int command) {

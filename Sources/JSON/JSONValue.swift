@@ -73,11 +73,6 @@ public struct JSONValue: Sendable {
         return document.bytes[Int(node.start - quote)..<Int(node.end + quote)]
     }
 
-    /// Returns whether the string equals `word`. Only for strings without escapes, such as type names.
-    public func isString(_ word: StaticString) -> Bool {
-        node.kind == .string && isEqual(node, to: word)
-    }
-
     private func text(of node: JSONDocument.Node) -> String {
         document.bytes.withUnsafeBufferPointer {
             String(

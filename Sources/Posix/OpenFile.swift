@@ -142,14 +142,6 @@ public final class OpenFile: Sendable {
         try check("write files to disk") { chatfs_sync_filesystem(descriptor) }
     }
 
-    /// Frees the disk space of a range, which then reads as zeros.
-    /// - Throws: As fallocate(2), EOPNOTSUPP without support of the filesystem.
-    public func punchHole(_ range: Range<UInt64>) throws(SystemError) {
-        try check("free disk space") {
-            chatfs_punch_hole(descriptor, Int64(range.lowerBound), Int64(range.count))
-        }
-    }
-
     /// Reads everything, up to `limit` bytes.
     /// - Throws: EFBIG for a longer file; as pread(2).
     public func readAll(limit: Int) throws(SystemError) -> [UInt8] {

@@ -67,10 +67,6 @@ struct ValueTests {
         let value = try #require(Self.value(#"{"\u0061":1,"a\n":2}"#))
         #expect(value["a"] == nil)
         #expect(value.members.map(\.name) == ["a", "a\n"])
-        #expect(Self.value(#""a""#)?.isString("a") == true)
-        #expect(Self.value(#""ab""#)?.isString("a") == false)
-        #expect(Self.value(#""\u0061""#)?.isString("a") == false)
-        #expect(Self.value("1")?.isString("1") == false)
     }
 
     @Test(

@@ -14,22 +14,6 @@ struct DiskSpaceTests {
         try OpenFile(folder.path("file"), flags: O_RDWR | O_CREAT | O_TRUNC)
     }
 
-    @Test("freed ranges read as zeros")
-    func holes() throws {
-        let file = try file()
-        try file.write([UInt8](repeating: 7, count: 3 * 4096), at: 0)
-        do throws(SystemError) {
-            try file.punchHole(4096..<8192)
-        } catch {
-            // Without support of the filesystem, the error says so and nothing changed.
-            #expect(error.code == EOPNOTSUPP && error.operation == "free disk space")
-            return
-        }
-        #expect(try file.size() == 3 * 4096)
-        let bytes = try file.read(count: 3 * 4096, at: 0)
-        #expect(bytes[4095] == 7 && bytes[4096..<8192].allSatisfy { $0 == 0 } && bytes[8192] == 7)
-    }
-
     @Test("reserved space does not extend the file")
     func reserved() throws {
         let file = try file()

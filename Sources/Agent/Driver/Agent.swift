@@ -223,7 +223,7 @@ extension Agent {
         let connection = try await stored { try $0.joined(with: target.hash) }
         return OpenedLink(
             kind: target.request.kind == .contact ? .address : .oneTime, linkData: target.linkData,
-            requestData: target.request.data, connection: connection)
+            connection: connection)
     }
 
     public func join(
@@ -433,9 +433,7 @@ extension Agent {
                     guard let state = try tables.connections.usable(id) else { return nil }
                     return ConnectionSummary(
                         id: id, condition: state.condition, links: state.links,
-                        servers: state.receiving.filter { $0.status == .active }.map(\.server),
-                        isSendingPostQuantum: state.ratchet?.isPostQuantum.sending ?? false,
-                        isReceivingPostQuantum: state.ratchet?.isPostQuantum.receiving ?? false)
+                        servers: state.receiving.filter { $0.status == .active }.map(\.server))
                 }
             }
         }

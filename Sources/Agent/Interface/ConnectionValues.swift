@@ -58,8 +58,6 @@ public struct OpenedLink: Hashable, Sendable {
     public var kind: Invitation.Kind
     /// Empty for a full link.
     public var linkData: [UInt8]
-    /// The application's JSON inside the full link; group links have it.
-    public var requestData: String?
     /// The connection that was made with the link.
     public var connection: ConnectionID?
 }
@@ -148,7 +146,4 @@ public struct ConnectionSummary: Hashable, Sendable {
     public var links: ConnectionLinks?
     /// Servers of this side's active queues.
     public var servers: [ServerAddress]
-    /// Whether the post-quantum KEM protects sent messages and the last received one.
-    public var isSendingPostQuantum: Bool
-    public var isReceivingPostQuantum: Bool
 }

@@ -34,11 +34,10 @@ int chatfs_rename_without_replacing(int from_directory, const char *from, int to
 int chatfs_open_unnamed(int directory);
 // memfd_create(2) with MFD_CLOEXEC: a file in memory.
 int chatfs_open_in_memory(const char *name);
-// fallocate(2) with mode 0, and with FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE.
+// fallocate(2) with mode 0.
 int chatfs_allocate(int descriptor, int64_t offset, int64_t length);
 /* Starts writing dirty pages of a file to the disk without waiting for them. */
 int chatfs_begin_writing_back(int descriptor);
-int chatfs_punch_hole(int descriptor, int64_t offset, int64_t length);
 // fallocate(2) with FALLOC_FL_KEEP_SIZE: space without a longer file.
 int chatfs_reserve(int descriptor, int64_t offset, int64_t length);
 // syncfs(2).
@@ -98,8 +97,6 @@ const char *const *chatfs_arguments(int *count);
 extern const int chatfs_o_path;
 extern const int chatfs_o_directory;
 extern const int chatfs_o_nofollow;
-extern const int chatfs_o_cloexec;
-extern const int chatfs_o_noatime;
 
 // gcry_control of a libgcrypt loaded at run time, which is variadic, with a command without arguments.
 int chatfs_gcry_control(void *control, int command);

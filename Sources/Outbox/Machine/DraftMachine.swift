@@ -39,16 +39,6 @@ struct DraftMachine: Equatable, Sendable {
     /// True if the bytes may change now.
     var acceptsWrites: Bool { !writers.isEmpty && state.isEditable }
 
-    /// True before the draft is copied or queued.
-    var isBeforeStaging: Bool {
-        switch phase {
-        case .writing, .written, .quiet, .local: true
-        case .staging, .queued, .sending, .sent, .acknowledged, .failed, .unsure, .recovered, .withdrawn,
-            .removed:
-            false
-        }
-    }
-
     /// True if it is closed and complete but not sent as far as known, including interrupted deliveries.
     var isWaiting: Bool {
         switch phase {

@@ -29,7 +29,7 @@ struct Transcript: Sendable {
                 let json = JSONValue.parse(Array(line)), let client = json["client"]?.string
             else { return nil }
             return Entry(
-                client: client, isReceived: json["dir"]?.isString("recv") == true,
+                client: client, isReceived: json["dir"]?.string == "recv",
                 frame: Array(line[(start + mark.count)...].dropLast()))
         }
     }
