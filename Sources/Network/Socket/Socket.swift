@@ -105,6 +105,23 @@ final class Socket: Sendable {
         }
     }
 
+    /// Sends queued bytes as far as the socket accepts them at once. Returns true if nothing is left.
+    /// - Parameter failure: The error for the present errno.
+    func send(_ queue: ByteQueue, failure: () -> NetworkError) throws(NetworkError) -> Bool {
+        while !queue.isEmpty {
+            let bytes = queue.bytes
+            let count = Glibc.send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
+            if count >= 0 {
+                queue.removeFirst(count)
+            } else if errno == EAGAIN {
+                return false
+            } else if errno != EINTR {
+                throw failure()
+            }
+        }
+        return true
+    }
+
     /// Waits until the socket is ready for `events`. Returns false at the deadline or after a signal. Throws
     /// `.cancelled` if `stop` was rung.
     func wait(for events: Int16, until deadline: Deadline, stop: WakeUp) throws(NetworkError) -> Bool {

@@ -99,20 +99,11 @@ final class TLSStream {
 
     /// Writes to the socket. Returns true if nothing is left.
     func flush() throws(NetworkError) -> Bool {
-        while !outgoing.isEmpty {
-            let bytes = outgoing.bytes
-            let count = send(socket.descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
-            if count >= 0 {
-                outgoing.removeFirst(count)
-            } else if errno == EAGAIN {
-                return false
-            } else if errno != EINTR {
-                throw NetworkError(
-                    .closed, "The connection broke off: \(String(cString: strerror(errno))).",
-                    cause: Socket.failure("send"))
-            }
+        try socket.send(outgoing) {
+            NetworkError(
+                .closed, "The connection broke off: \(String(cString: strerror(errno))).",
+                cause: Socket.failure("send"))
         }
-        return true
     }
 
     /// Whether bytes wait for the socket.

@@ -145,18 +145,7 @@ struct WebSocketConnection {
 
     /// Sends to the socket. Returns true if it accepted everything.
     private func flush() throws(NetworkError) -> Bool {
-        while !outgoing.isEmpty {
-            let bytes = outgoing.bytes
-            let count = send(socket.descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
-            if count >= 0 {
-                outgoing.removeFirst(count)
-            } else if errno == EAGAIN {
-                return false
-            } else if errno != EINTR {
-                throw Socket.failure("send to the server")
-            }
-        }
-        return true
+        try socket.send(outgoing) { Socket.failure("send to the server") }
     }
 
     /// Appends received bytes up to 4 MiB. Returns false if the peer has closed.
