@@ -2,7 +2,7 @@
 struct MeasureTable: Sendable {
     /// All measures, for the choice and the help.
     static let all = MeasureTable([
-        ColdMeasure(), MiddleMeasure(), UploadMeasure(), TransferMeasure(), RcloneMeasure(),
+        ColdMeasure(), MiddleMeasure(), TransferMeasure(), RcloneMeasure(),
         OfficialMeasure(),
         HydratedMeasure(), WarmMeasure(), SmallMeasure(), ListMeasure(), HistoryMeasure(),
         SealedMeasure(),

@@ -21,7 +21,6 @@ struct Plan: Sendable {
     }
     /// The number of contacts on the network.
     var contacts: [Int] { isQuick ? [100] : [100, 10_000] }
-    var arrivals: Int { isQuick ? 10 : 200 }
     var waitingReaders: Int { 100 }
     var smallFiles: Int { 200 }
     var randomReads: Int { isQuick ? 5000 : 50_000 }

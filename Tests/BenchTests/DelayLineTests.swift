@@ -125,9 +125,9 @@ struct DelayLineTests {
     @Test("figures need a running process")
     func figures() async throws {
         let own = ProcessFigures(process: getpid())
-        let (now, peak, anonymous) = try (own.memory(), own.peakMemory(), own.ownMemory())
-        #expect(now > 1_000_000 && anonymous > 0 && peak >= anonymous)
-        #expect(try own.processorTime() > 0 && !own.sleeps().isEmpty)
+        let (now, peak) = try (own.memory(), own.peakMemory())
+        #expect(now > 1_000_000 && peak >= 1_000_000)
+        #expect(try own.processorTime() > 0)
         let child = try await ChildProcess.start(.init("/bin/sleep", ["1000"]))
         let sleeper = ProcessFigures(process: child.identifier)
         try await wait(until: "it sleeps") { try !sleeper.isBusy() }

@@ -35,7 +35,7 @@ struct FigureTextTests {
         let units: [(Unit, Bool)] = [
             (.megabytesPerSecond, true), (.perSecond, true), (.milliseconds, false), (.microseconds, false),
             (.seconds, false), (.secondsPerGibibyte, false), (.mebibytes, false), (.chunks, false),
-            (.requests, false), (.awakenings, false),
+            (.requests, false),
         ]
         for (unit, isRate) in units { #expect(unit.isRate == isRate && !unit.rawValue.isEmpty) }
         #expect(Set(units.map(\.0.rawValue)).count == units.count)

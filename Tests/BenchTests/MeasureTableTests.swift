@@ -11,7 +11,7 @@ struct MeasureTableTests {
     func names() {
         #expect(
             Self.table.names == [
-                "cold", "middle", "upload", "transfers", "rclone", "official", "hydrated", "warm", "small",
+                "cold", "middle", "transfers", "rclone", "official", "hydrated", "warm", "small",
                 "list",
                 "history", "sealed", "official-history", "phone", "described", "far", "contacts", "arrival",
                 "attack",
@@ -37,14 +37,14 @@ struct MeasureTableTests {
         for measure in Self.table.chosen([]) {
             #expect((.seconds(240) ... .seconds(3600)).contains(measure.limit), "\(measure.name)")
         }
-        #expect(UploadMeasure().limit == .seconds(240))
+        #expect(MiddleMeasure().limit == .seconds(240))
         #expect(ContactsMeasure().limit == .seconds(3600))
     }
 
     @Test("duplicate names trap")
     func twice() async {
         await #expect(processExitsWith: .failure) {
-            _ = MeasureTable([UploadMeasure(), ColdMeasure(), UploadMeasure()])
+            _ = MeasureTable([MiddleMeasure(), ColdMeasure(), MiddleMeasure()])
         }
     }
 }

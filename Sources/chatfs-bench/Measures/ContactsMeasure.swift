@@ -8,7 +8,7 @@ import SMP
 struct ContactsMeasure: Measure {
     let name = "contacts"
     let abstract =
-        "100 and 10,000 people on the network: start until messages come from all, memory, idling"
+        "100 and 10,000 people on the network: start until messages come from all, memory"
     let limit = Duration.seconds(3600)
 
     func take(on stage: Stage) async throws -> [Row] {
@@ -30,7 +30,6 @@ private final class Acquaintances {
     /// A relay permits a connection a thousand new queues in an hour.
     private static let atOneOpening = 800
     private static let atOnce = 16
-    private static let idling = Duration.seconds(60)
     /// A mount returns the memory of its start after ten seconds without a request.
     private static let untilIdle = Duration.seconds(12)
 
@@ -91,22 +90,16 @@ private final class Acquaintances {
     // MARK: - Measuring
 
     func measure() async throws -> [Row] {
-        var (ready, memory, own, peak): ([Double], [Double], [Double], [Double]) = ([], [], [], [])
-        var awakenings: [Double] = []
-        for repetition in 0..<stage.plan.repetitions {
+        var (ready, memory): ([Double], [Double]) = ([], [])
+        for _ in 0..<stage.plan.repetitions {
             try await stage.settle()
             let start = ContinuousClock.now
             let mount = try await mount()
             try await waitForAll(mount.process)
             ready.append((ContinuousClock.now - start) / .seconds(1))
             try await mount.figures.rest(on: stage)
-            peak.append(try mount.figures.peakMemory() / 1_048_576)
             try await Task.sleep(for: Self.untilIdle)
             memory.append(try mount.figures.memory() / 1_048_576)
-            own.append(try mount.figures.ownMemory() / 1_048_576)
-            if repetition == 0 {
-                awakenings.append(try await mount.figures.awakenings(within: Self.idling))
-            }
             await stage.end(mount.process)
         }
         let title = "with \(count) contacts"
@@ -118,9 +111,6 @@ private final class Acquaintances {
             Row(
                 "contacts-memory", "memory \(title), idle", .mebibytes, memory,
                 target: .atMost(isLarge ? 100 : 25)),
-            Row("contacts-memory-own", "of it pages of no file, \(title)", .mebibytes, own),
-            Row("contacts-memory-peak", "the most memory \(title)", .mebibytes, peak),
-            Row("contacts-awakenings", "a minute of idling \(title)", .awakenings, awakenings),
         ]
     }
 

@@ -4,11 +4,10 @@ import Posix
 import ScriptedCore
 
 /// A file of an official core with a known description is fetched chunk by chunk while the core receives it too.
-/// Without the description its reader waits for the whole file.
 struct DescribedMeasure: Measure {
     let name = "described"
     let abstract =
-        "first byte of a file of an official core, with and without its description"
+        "first byte of a file of an official core with its description"
     let limit = Duration.seconds(600)
 
     func take(on stage: Stage) async throws -> [Row] {
@@ -23,27 +22,20 @@ struct DescribedMeasure: Measure {
         chats.simplex.change { $0.relays = [relay.address] }
         chats.simplex.whenReceiving { offers.receive($0) }
         let rounds = (0..<stage.plan.repetitions).map { _ in
-            (
-                single: offers.offer(small, described: true), first: offers.offer(large, described: true),
-                whole: offers.offer(large, described: false)
-            )
+            (single: offers.offer(small), first: offers.offer(large))
         }
         let mount = try await chats.mount()
 
-        var (first, whole, single): ([Double], [Double], [Double]) = ([], [], [])
+        var (first, single): ([Double], [Double]) = ([], [])
         for round in rounds {
             single.append(try await offers.read(round.single, mount).whole * 1000)
             first.append(try await offers.read(round.first, mount).first * 1000)
-            whole.append(try await offers.read(round.whole, mount).first * 1000)
         }
         let label = "\(size >> 20) MiB"
         return [
             Row(
                 "described-first-byte", "first byte of \(label), description known", .milliseconds, first,
-                beside: Reference("all of a file of one chunk", single), target: .asReference),
-            Row(
-                "described-first-byte", "first byte of \(label), description known", .milliseconds, first,
-                beside: Reference("when only the core can fetch it", whole)),
+                beside: Reference("all of a file of one chunk", single), target: .asReference)
         ]
     }
 }
@@ -83,9 +75,8 @@ private final class Offers: Sendable {
         return Upload(source: source, size: size, description: String(decoding: text, as: UTF8.self))
     }
 
-    /// Adds an upload to the history of the chat under a new name. If undescribed, the core does not reveal its
-    /// location.
-    func offer(_ upload: Upload, described: Bool) -> ScriptedMessage {
+    /// Adds an upload to the history of the chat under a new name, with its description.
+    func offer(_ upload: Upload) -> ScriptedMessage {
         let id = state.withLock { state in
             state.last += 1
             state.uploads[state.last] = upload
@@ -95,7 +86,7 @@ private final class Offers: Sendable {
             id: id, contact: 1, name: "offer \(id).bin", size: Int64(upload.size))
         chats.simplex.change { state in
             state.history.append(message)
-            if described { state.descriptions[message.fileID] = upload.description }
+            state.descriptions[message.fileID] = upload.description
         }
         return message
     }

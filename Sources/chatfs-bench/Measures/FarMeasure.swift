@@ -19,8 +19,6 @@ struct FarMeasure: Measure {
         defer { line.close() }
         let chats = try await Chats.make(["alice"] + members, on: stage)
         let alice = try await chats.mount("alice", relays: [address])
-        let official = try await FarOfficial.start(settings, on: stage)
-        defer { official?.line.close() }
 
         var figures = FarFigures(settings: settings, size: size)
         for member in members {
@@ -30,11 +28,6 @@ struct FarMeasure: Measure {
             try await figures.read("\(member)-new.bin", source, mount, isNew: true, on: stage)
             try await figures.read("\(member)-used.bin", source, mount, isNew: false, on: stage)
             await stage.end(mount.process)
-            if let official {
-                figures.official.append(
-                    try await official.programs.exchange(
-                        source, through: official.relay.address, named: "official-\(member)", on: stage))
-            }
         }
         return figures.rows
     }
@@ -53,21 +46,6 @@ extension DelayLine {
     }
 }
 
-/// The official programs and their relay behind a line of their own.
-private struct FarOfficial: Sendable {
-    let programs: OfficialPrograms
-    let relay: OfficialRelay
-    let line: DelayLine
-
-    /// Returns nil without them.
-    static func start(_ settings: LineSettings, on stage: Stage) async throws -> FarOfficial? {
-        guard let programs = try? OfficialPrograms.find(stage.plan) else { return nil }
-        let near = try await OfficialRelay.start(programs, "far", on: stage)
-        let (address, line) = try DelayLine.ahead(of: near.address, settings)
-        return FarOfficial(programs: programs, relay: OfficialRelay(address: address), line: line)
-    }
-}
-
 /// The figures over the line.
 private struct FarFigures: Sendable {
     let settings: LineSettings
@@ -76,7 +54,6 @@ private struct FarFigures: Sendable {
     /// On new connections, and on those that carried a file before.
     private var new: [FileWork.Reading] = []
     private var used: [FileWork.Reading] = []
-    var official: [(send: Double, receive: Double)] = []
 
     init(settings: LineSettings, size: Int) {
         self.settings = settings
@@ -113,7 +90,7 @@ private struct FarFigures: Sendable {
         let upload = "upload of \(label), queued to sent, \(far)"
         let read = "cold sequential read of \(label), \(far)"
         let first = "first byte of a cold \(label), \(far)"
-        var rows = [
+        return [
             Row("far-upload", upload, .megabytesPerSecond, rates(sent), target: aim),
             Row("far-read", read, .megabytesPerSecond, rates(used.map(\.whole)), target: aim),
             Row(
@@ -125,16 +102,6 @@ private struct FarFigures: Sendable {
                 "far-first-byte-new", first + ", new connection", .milliseconds, new.map { $0.first * 1000 },
                 target: .atMost(milliseconds(needed(isNew: true)))),
         ]
-        guard !official.isEmpty else { return rows }
-        rows += [
-            Row(
-                "far-upload", upload, .megabytesPerSecond, rates(sent),
-                beside: Reference("xftp send as released", rates(official.map(\.send)))),
-            Row(
-                "far-read", read, .megabytesPerSecond, rates(used.map(\.whole)),
-                beside: Reference("xftp recv as released", rates(official.map(\.receive)))),
-        ]
-        return rows
     }
 
     /// The minimum time to the first byte of a file in chunks of 4 MiB. It consists of the round trips of TCP, TLS, the

@@ -1,4 +1,3 @@
-import ChatCore
 import Cryptography
 import EmbeddedCore
 import Glibc
@@ -8,7 +7,7 @@ import Posix
 struct HistoryMeasure: Measure {
     let name = "history"
     let abstract =
-        "10,000, 100,000 and 1,000,000 files of the embedded core: second start, memory, an arrival"
+        "10,000, 100,000 and 1,000,000 files of the embedded core: second start, memory"
     let limit = Duration.seconds(1800)
 
     func take(on stage: Stage) async throws -> [Row] {
@@ -28,8 +27,6 @@ struct History: Sendable {
 
     let counts: [Int]
     let stage: Stage
-    let writer: LongHistory
-    let chats: [ChatReference]
     let data: String
 
     var files: Int { counts.reduce(0, +) }
@@ -45,8 +42,8 @@ struct History: Sendable {
         return try await ThreadPool.shared.run {
             let writer = try LongHistory(
                 in: DataDirectory(data, key: key), reader: "reader", sender: "sender")
-            let references = try writer.write(chatsOf: counts)
-            return History(counts: counts, stage: stage, writer: writer, chats: references, data: data)
+            _ = try writer.write(chatsOf: counts)
+            return History(counts: counts, stage: stage, data: data)
         }
     }
 
@@ -75,9 +72,9 @@ struct History: Sendable {
     // MARK: - Measuring
 
     func measure() async throws -> [Row] {
-        let all = try await listEverything()
-        var (ready, memory, visible, work): ([Double], [Double], [Double], [Double]) = ([], [], [], [])
-        for repetition in 0..<stage.plan.repetitions {
+        try await listEverything()
+        var (ready, memory): ([Double], [Double]) = ([], [])
+        for _ in 0..<stage.plan.repetitions {
             try await stage.settle()
             let start = ContinuousClock.now
             let mount = try await mount()
@@ -86,8 +83,6 @@ struct History: Sendable {
             for chat in 1..<Self.lookedAt { try await list(chat, of: mount) }
             try await mount.figures.rest(on: stage)
             memory.append(try mount.figures.memory() / 1_048_576)
-            visible.append(try await timeOfArrival(in: mount, repetition))
-            work.append(try await workOfArrivals(in: mount, repetition))
             await stage.end(mount.process)
         }
         let title = "with \(files) files in \(counts.count) chats"
@@ -98,9 +93,6 @@ struct History: Sendable {
             Row(
                 "history-memory-some", "memory \(title), ten listed", .mebibytes, memory,
                 target: .atMost(120)),
-            Row("history-memory-all", "memory \(title), all listed", .mebibytes, [all]),
-            Row("history-arrival", "arrival \(title), until it is visible", .milliseconds, visible),
-            Row("history-arrival-work", "processor time of an arrival \(title)", .milliseconds, work),
         ]
     }
 
@@ -115,59 +107,17 @@ struct History: Sendable {
         return time
     }
 
-    /// Runs the first mount, in which all names are assigned. Returns its memory in MiB.
-    func listEverything() async throws -> Double {
+    /// Runs the first mount, in which all names are assigned.
+    func listEverything() async throws {
         let mount = try await mount()
         for chat in counts.indices { try await list(chat, of: mount) }
         try await mount.figures.rest(on: stage)
-        let memory = try mount.figures.memory() / 1_048_576
         await stage.end(mount.process)
-        return memory
     }
 
     private func list(_ chat: Int, of mount: Mounted) async throws {
         try stage.check()
         let (folder, count) = (folder(chat, of: mount), counts[chat])
         try await ThreadPool.shared.run { try NameWork.list(folder, expectingAtLeast: count) }
-    }
-
-    /// Returns the milliseconds from the commit of a file to its visibility in a listed folder.
-    private func timeOfArrival(in mount: Mounted, _ repetition: Int) async throws -> Double {
-        var times: [Double] = []
-        for number in 0..<stage.plan.arrivals / 10 {
-            let name = "arrival \(repetition) \(number).bin"
-            let path = folder(0, of: mount) + "/" + name
-            let (writer, chat) = (writer, chats[0])
-            times.append(
-                try await ThreadPool.shared.run {
-                    try writer.deliver(name, in: chat)
-                    let start = ContinuousClock.now
-                    while access(path, F_OK) != 0 {
-                        guard ContinuousClock.now - start < .seconds(60) else {
-                            throw BenchError(.failed, "A file did not arrive.")
-                        }
-                        usleep(200)
-                    }
-                    return (ContinuousClock.now - start) / .milliseconds(1)
-                })
-        }
-        return Row.median(times)
-    }
-
-    /// Returns the milliseconds of processor time for each of many files that arrive one by one in unlisted chats.
-    private func workOfArrivals(in mount: Mounted, _ repetition: Int) async throws -> Double {
-        try await mount.figures.rest(on: stage)
-        let before = try mount.figures.processorTime()
-        let quiet = chats.count - Self.lookedAt
-        for number in 0..<stage.plan.arrivals {
-            let chat = chats[Self.lookedAt + number % quiet]
-            let writer = writer
-            try await ThreadPool.shared.run {
-                try writer.deliver("work \(repetition) \(number).bin", in: chat)
-            }
-            try await Task.sleep(for: .milliseconds(5))
-        }
-        try await mount.figures.rest(on: stage)
-        return 1000 * (try mount.figures.processorTime() - before) / Double(stage.plan.arrivals)
     }
 }

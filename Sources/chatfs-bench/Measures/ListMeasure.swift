@@ -10,18 +10,16 @@ struct ListMeasure: Measure {
 
     func take(on stage: Stage) async throws -> [Row] {
         let folders = try await ListedFolders.make(on: stage)
-        var (alone, frozen, native, theirs): ([Double], [Double], [Double], [Double]) = ([], [], [], [])
+        var (alone, frozen, theirs): ([Double], [Double], [Double]) = ([], [], [])
         for _ in 0..<stage.plan.repetitions {
             alone.append(try await folders.listAlone())
             theirs.append(try await folders.listPassthrough())
-            native.append(try await folders.listPlain())
             frozen.append(try await folders.listWhileReadersWait())
         }
         let title = "first listing with stat of \(stage.plan.entries) entries"
         let reference = Reference(Passthrough.name, theirs)
         return [
             Row("list", title, .milliseconds, alone, beside: reference, target: .ratioAtMost(1.5)),
-            Row("list", title, .milliseconds, alone, beside: Reference(PlainFiles.name, native)),
             Row(
                 "list-frozen", title + ", \(stage.plan.waitingReaders) readers waiting", .milliseconds,
                 frozen,
@@ -81,8 +79,6 @@ private struct ListedFolders: Sendable {
         await stage.end(mount.process)
         return time
     }
-
-    func listPlain() async throws -> Double { try await first(plain) }
 
     /// The relay is stopped meanwhile.
     func listWhileReadersWait() async throws -> Double {

@@ -23,7 +23,7 @@ struct SmallMeasure: Measure {
         await stage.end(alice.process)
         let passthrough = try await Passthrough.mount(program, plain, on: stage)
         let sets = try await ThreadPool.shared.run { () throws(SystemError) in
-            let sets = try [received, passthrough.path, plain].map(NameWork.paths)
+            let sets = try [received, passthrough.path].map(NameWork.paths)
             for set in sets { _ = try NameWork.openReadClose(set, rounds: 1) }
             return sets
         }
@@ -41,8 +41,7 @@ struct SmallMeasure: Measure {
         return [
             Row(
                 "small-open", title, .microseconds, times[0], beside: Reference(Passthrough.name, times[1]),
-                target: .ratioAtMost(1.2)),
-            Row("small-open", title, .microseconds, times[0], beside: Reference(PlainFiles.name, times[2])),
+                target: .ratioAtMost(1.2))
         ]
     }
 }

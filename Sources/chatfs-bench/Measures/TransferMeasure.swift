@@ -29,7 +29,6 @@ struct TransferMeasure: Measure {
                     try FileWork.read(received)
                 }
                 times.read.append(read.whole)
-                times.first.append(read.first)
                 try await bob.figures.rest(on: stage)
                 try await times.addCommands(source, name, through: relay, on: stage)
                 try await times.addPlain(source, name, on: stage)
@@ -46,12 +45,10 @@ private struct TransferTimes: Sendable {
     var copyIn: [Double] = []
     var upload: [Double] = []
     var read: [Double] = []
-    var first: [Double] = []
     var send: [Double] = []
     var receive: [Double] = []
     var copyPlain: [Double] = []
     var readPlain: [Double] = []
-    var firstPlain: [Double] = []
 
     /// Whole commands, from start to end of the process.
     mutating func addCommands(
@@ -83,7 +80,6 @@ private struct TransferTimes: Sendable {
             return try FileWork.read(copy)
         }
         readPlain.append(read.whole)
-        firstPlain.append(read.first)
     }
 
     var rows: [Row] {
@@ -100,14 +96,10 @@ private struct TransferTimes: Sendable {
         return [
             Row(
                 "transfer-upload", "upload of \(label), queued to sent", .megabytesPerSecond,
-                upload.map { $0.megabytesPerSecond(of: size) }, target: .atLeast(150)),
+                upload.map { $0.megabytesPerSecond(of: size) }, target: .atLeast(size < 64 << 20 ? 150 : 300)),
             rate(
                 "transfer-copy-in", "copied in until sent", copyIn, PlainFiles.name + ", cp", copyPlain),
             rate("transfer-read", "cold sequential read", read, PlainFiles.name, readPlain),
-            Row(
-                "transfer-first-byte", "first byte of a cold \(label)", .milliseconds,
-                first.map { $0 * 1000 },
-                beside: Reference(PlainFiles.name, firstPlain.map { $0 * 1000 })),
             rate("file-send", "chatfs file send", send, PlainFiles.name + ", cp", copyPlain),
             rate("file-receive", "chatfs file receive", receive, PlainFiles.name + ", cp", copyPlain),
         ]

@@ -30,8 +30,7 @@ struct WarmMeasure: Measure {
         return figures.rows
     }
 
-    /// The subjects: a mount of chatfs, the passthrough filesystem and the disk; and that mount, which has all data and
-    /// is idle.
+    /// The subjects: a mount of chatfs and the passthrough filesystem; and that mount, which has all data and is idle.
     private func makeSubjects(
         size: Int, names: Int, on stage: Stage
     ) async throws -> (mount: Mounted, subjects: [WarmSubject]) {
@@ -51,7 +50,6 @@ struct WarmMeasure: Measure {
         let places = [
             (bob.inGroup("large.bin"), folders[0]),
             (passthrough.file("large.bin"), passthrough.file("names")),
-            (plain, folders[1]),
         ]
         let subjects = try await ThreadPool.shared.run { () throws(SystemError) in
             try places.map { (file, folder) throws(SystemError) in
@@ -65,13 +63,13 @@ struct WarmMeasure: Measure {
     }
 }
 
-/// The figures of the three subjects: a mount of chatfs, the passthrough filesystem, the disk.
+/// The figures of the two subjects: a mount of chatfs and the passthrough filesystem.
 struct WarmFigures: Sendable {
     private let size: Int
     private let names: Int
-    private var reread = SampleTable(subjects: 3)
-    private var random = SampleTable(subjects: 3)
-    private var stat = SampleTable(subjects: 3)
+    private var reread = SampleTable(subjects: 2)
+    private var random = SampleTable(subjects: 2)
+    private var stat = SampleTable(subjects: 2)
     private var requests: [Double] = []
 
     /// - Parameters:
@@ -91,23 +89,20 @@ struct WarmFigures: Sendable {
     }
 
     var rows: [Row] {
-        rows("reread", "warm re-read of \(size >> 20) MiB", .megabytesPerSecond, reread)
-            + rows("stat", "cached stat, \(names) entries", .perSecond, stat)
-            + rows("random", "warm random 4 KiB", .perSecond, random)
-            + [
-                Row(
-                    "warm-requests", "requests that reach the daemon in one round of these three", .requests,
-                    requests, target: .atMost(0))
-            ]
+        [
+            row("reread", "warm re-read of \(size >> 20) MiB", .megabytesPerSecond, reread),
+            row("stat", "cached stat, \(names) entries", .perSecond, stat),
+            row("random", "warm random 4 KiB", .perSecond, random),
+            Row(
+                "warm-requests", "requests that reach the daemon in one round of these three", .requests,
+                requests, target: .atMost(0)),
+        ]
     }
 
-    private func rows(_ name: String, _ title: String, _ unit: Unit, _ samples: SampleTable) -> [Row] {
-        [
-            Row(
-                name, title, unit, samples[0], beside: Reference(Passthrough.name, samples[1]),
-                target: .asReference),
-            Row(name, title, unit, samples[0], beside: Reference(PlainFiles.name, samples[2])),
-        ]
+    private func row(_ name: String, _ title: String, _ unit: Unit, _ samples: SampleTable) -> Row {
+        Row(
+            name, title, unit, samples[0], beside: Reference(Passthrough.name, samples[1]),
+            target: .asReference)
     }
 }
 

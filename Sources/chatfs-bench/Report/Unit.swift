@@ -11,8 +11,6 @@ enum Unit: String, Sendable {
     case mebibytes = "MiB"
     case chunks
     case requests
-    /// Wake-ups of sleeping threads.
-    case awakenings = "wake-ups"
 
     /// Whether more is better.
     var isRate: Bool { self == .megabytesPerSecond || self == .perSecond }

@@ -18,29 +18,8 @@ struct ProcessFigures: Sendable {
 
     /// The memory in use in bytes.
     func memory() throws -> Double { try status("VmRSS:") }
-    /// The part without a file, which is not shared.
-    func ownMemory() throws -> Double { try status("RssAnon:") }
     /// The peak of memory in use.
     func peakMemory() throws -> Double { try status("VmHWM:") }
-
-    /// The number of times that each thread has slept.
-    func sleeps() throws -> [String: Double] {
-        let threads = try OpenFile("/proc/\(process)/task", flags: O_RDONLY | O_DIRECTORY)
-        return try PrivateFolder.names(in: threads).reduce(into: [:]) { counts, thread in
-            // An ended thread does not sleep.
-            let lines = try? text("task/\(thread)/status").split(separator: "\n")
-            let line = lines?.first { $0.hasPrefix("voluntary_ctxt_switches:") }
-            counts[thread] = line?.split(separator: "\t").last.flatMap { Double($0) }
-        }
-    }
-
-    /// Returns the number of times that its threads fall asleep during this time, and so are woken. Ignores threads
-    /// that end in it.
-    func awakenings(within time: Duration) async throws -> Double {
-        let before = try sleeps()
-        try await Task.sleep(for: time)
-        return try sleeps().reduce(0) { $0 + $1.value - (before[$1.key] ?? 0) }
-    }
 
     /// Returns whether a thread runs, is runnable, or waits for the disk.
     func isBusy() throws -> Bool {
