@@ -37,12 +37,8 @@ struct BusLibraryTests {
             _ name: String, _ path: String, _ method: String, _ values: [BusValue],
             from connection: BusLibrary.Connection
         ) -> UInt32 {
-            guard let message = library.call(name, path, name, method, starts: false) else {
-                preconditionFailure("no memory")
-            }
-            defer { library.release(message) }
-            library.append(to: message, values)
-            guard let serial = library.send(message, over: connection) else {
+            let message = library.call(name, path, name, method, starts: false)
+            guard let serial = library.send(message, values, over: connection) else {
                 preconditionFailure("no memory")
             }
             return serial
@@ -139,12 +135,8 @@ struct BusLibraryTests {
             for (interface, name) in [
                 ("org.chatfs.Other", "Said"), (Pair.name, "Other"), (Pair.name, "Said"),
             ] {
-                guard let signal = library.signal(Pair.path, interface, name) else {
-                    preconditionFailure("no memory")
-                }
-                library.append(to: signal, [.text(name)])
-                precondition(library.send(signal, over: pair.here) != nil)
-                library.release(signal)
+                let signal = library.signal(Pair.path, interface, name)
+                precondition(library.send(signal, [.text(name)], over: pair.here) != nil)
             }
             let first = pair.next(on: pair.there) { library.isSignal($0, Pair.name, "Other") }
             precondition(!library.isSignal(first, Pair.name, "Said") && library.reply(first) == nil)

@@ -110,8 +110,16 @@ public struct BusLibrary {
     /// Adds a match rule without waiting for a reply.
     public func match(_ rule: String, on connection: Connection) { addMatch(connection, rule, nil) }
 
-    /// Sends a message. Returns the serial that its reply will name, or nil if memory is exhausted.
-    public func send(_ message: Message, over connection: Connection) -> UInt32? {
+    /// Adds values to a new message, sends it and releases it. Returns the serial that its reply will name, or nil if
+    /// memory is exhausted.
+    /// - Parameter message: nil if there was no memory for it.
+    public func send(_ message: Message?, _ values: [BusValue], over connection: Connection) -> UInt32? {
+        guard let message else { return nil }
+        defer { release(message) }
+        withIterator { iterator in
+            beginAppending(message, iterator)
+            for value in values { append(value, iterator) }
+        }
         var serial: UInt32 = 0
         return sendMessage(connection, message, &serial) != 0 ? serial : nil
     }
@@ -152,13 +160,6 @@ public struct BusLibrary {
     public func path(_ message: Message) -> String? { pathOf(message).map { String(cString: $0) } }
 
     // MARK: - Writing
-
-    public func append(to message: Message, _ values: [BusValue]) {
-        withIterator { iterator in
-            beginAppending(message, iterator)
-            for value in values { append(value, iterator) }
-        }
-    }
 
     private func append(_ value: BusValue, _ iterator: Iterator) {
         switch value {

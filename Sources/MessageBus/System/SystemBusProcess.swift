@@ -148,10 +148,9 @@ struct SystemConversation: BusConversation {
         _ call: Call, _ service: String, _ path: String, _ interface: String, _ method: String,
         _ arguments: [String]
     ) {
-        guard let message = library.call(service, path, interface, method, starts: false) else { return }
-        defer { library.release(message) }
-        library.append(to: message, arguments.map { .text($0) })
-        if let serial = library.send(message, over: connection) { calls[serial] = call }
+        let message = library.call(service, path, interface, method, starts: false)
+        let serial = library.send(message, arguments.map { .text($0) }, over: connection)
+        if let serial { calls[serial] = call }
     }
 
     private mutating func hear(_ serial: UInt32, _ isError: Bool, _ message: BusLibrary.Message) -> Bool {

@@ -42,26 +42,19 @@ struct FileRevealing {
         let descriptor = Glibc.open(path, Self.pathOnly | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
-        return send(
+        return library.send(
             library.call(
                 Self.portal, "/org/freedesktop/portal/desktop", "org.freedesktop.portal.OpenURI", "OpenFile"),
             [
                 .text(""), .descriptor(descriptor),
                 .hints(activation.isEmpty ? [:] : ["activation_token": .text(activation)]),
-            ])
+            ], over: connection)
     }
 
     private func select(_ paths: [String]) -> UInt32? {
         let uris = paths.map { "file://" + PercentEncoding.encode(Array($0.utf8), except: Self.kept) }
         let message = library.call(
             Self.manager, "/org/freedesktop/FileManager1", Self.manager, "ShowItems")
-        return send(message, [.texts(uris), .text(activation)])
-    }
-
-    private func send(_ message: BusLibrary.Message?, _ arguments: [BusValue]) -> UInt32? {
-        guard let message else { return nil }
-        defer { library.release(message) }
-        library.append(to: message, arguments)
-        return library.send(message, over: connection)
+        return library.send(message, [.texts(uris), .text(activation)], over: connection)
     }
 }

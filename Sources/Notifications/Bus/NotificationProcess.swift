@@ -87,15 +87,12 @@ struct NotificationConversation: BusConversation {
             }
         case .count(let count):
             let path = "/com/canonical/unity/launcherentry/chatfs"
-            guard let signal = library.signal(path, Self.launcher, "Update") else { return }
-            library.append(
-                to: signal,
+            _ = library.send(
+                library.signal(path, Self.launcher, "Update"),
                 [
                     .text("application://chatfs.desktop"),
                     .hints(["count": .long(Int64(clamping: count)), "count-visible": .flag(count > 0)]),
-                ])
-            _ = library.send(signal, over: connection)
-            library.release(signal)
+                ], over: connection)
         case .picture(let token, let width, let height):
             pictures[token] = IncomingPicture(width: width, height: height)
         case .pixels(let token, let bytes): pictures[token]?.add(bytes)
@@ -116,10 +113,8 @@ struct NotificationConversation: BusConversation {
     }
 
     private func call(_ method: String, _ arguments: [BusValue]) -> UInt32? {
-        guard let message = library.call(Self.name, Self.path, Self.name, method) else { return nil }
-        defer { library.release(message) }
-        library.append(to: message, arguments)
-        return library.send(message, over: connection)
+        library.send(
+            library.call(Self.name, Self.path, Self.name, method), arguments, over: connection)
     }
 
     private mutating func askCapabilities() {
