@@ -6,36 +6,20 @@ import Outbox
 /// An entry as seen and changed through extended attributes.
 struct AttributedEntry: Sendable {
     let node: Node
-    /// Display name of the mounted profile.
-    let profileName: String
-    private let nodes: NodeLookup
-    private let entries: EntryReporter
-    private let drafts: DraftChanges
-    private let resender: MessageResender
-    private let types: ContentTypes
-
-    init(
-        _ node: Node, profileName: String, nodes: NodeLookup, entries: EntryReporter, drafts: DraftChanges,
-        resender: MessageResender, types: ContentTypes
-    ) {
-        self.types = types
-        self.node = node
-        self.profileName = profileName
-        self.nodes = nodes
-        self.entries = entries
-        self.drafts = drafts
-        self.resender = resender
-    }
+    let attributes: ExtendedAttributes
 
     // MARK: - Reading; nil if the entry is of another kind
 
-    /// State, progress and problem of a file.
-    var report: EntryReport? { entries.report(on: node) }
+    /// Display name of the mounted profile.
+    var profileName: String { attributes.profile.displayName }
 
-    var mediaType: MediaType { types.type(of: node) }
+    /// State, progress and problem of a file.
+    var report: EntryReport? { attributes.entries.report(on: node) }
+
+    var mediaType: MediaType { attributes.types.type(of: node) }
 
     /// True if the file is kept on this machine (`chatfs pin`).
-    var isPinned: Bool { entries.isPinned(node) }
+    var isPinned: Bool { attributes.entries.isPinned(node) }
 
     var item: ChatItem? { if case .item(let item) = node.content { item } else { nil } }
 
@@ -44,7 +28,7 @@ struct AttributedEntry: Sendable {
     var draft: DraftSnapshot? { draftFile?.snapshot }
 
     private var draftFile: (any DraftFile)? {
-        if case .draft(let id) = node.content { nodes.draft(id, at: node.id) } else { nil }
+        if case .draft(let id) = node.content { attributes.nodes.draft(id, at: node.id) } else { nil }
     }
 
     /// True for drafts and sent items.
@@ -74,13 +58,13 @@ struct AttributedEntry: Sendable {
     /// Retries a file that was refused, is unsure, failed or may be unfinished.
     func sendOnceMore() -> Answer<Void> {
         switch node.content {
-        case .pastedFolder: return drafts.retry(folder: node.id)
+        case .pastedFolder: return attributes.drafts.retry(folder: node.id)
         case .draft:
             // A part is sent with its folder, as it is.
-            if PastedTree.holds(node.id) { return drafts.retry(folder: node.id) }
+            if PastedTree.holds(node.id) { return attributes.drafts.retry(folder: node.id) }
             guard let file = draftFile else { return .refused(.gone) }
-            return drafts.retry(file)
-        case .item(let item): return resender.sendAgain(item)
+            return attributes.drafts.retry(file)
+        case .item(let item): return attributes.resender.sendAgain(item)
         case .root, .control, .status, .transfers, .recovered, .marker, .chat, .thumbnails, .thumbnail,
             .messages, .messageLog:
             return .refused(.notPermitted)

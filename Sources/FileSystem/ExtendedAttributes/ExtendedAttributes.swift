@@ -5,25 +5,13 @@ import Namespace
 /// Implements getxattr(2), setxattr(2) and removexattr(2): the rules common to all attributes, which
 /// `ExtendedAttribute.all` defines. Attributes are readable by name and never listed, so that `cp -a` does not carry
 /// them to another chat or disk. Stateless; thread-safe.
-final class ExtendedAttributes: Sendable {
-    private let nodes: NodeLookup
-    private let entries: EntryReporter
-    private let drafts: DraftChanges
-    private let resender: MessageResender
-    private let profile: Profile
-    private let types: ContentTypes
-
-    init(
-        nodes: NodeLookup, entries: EntryReporter, drafts: DraftChanges, resender: MessageResender,
-        profile: Profile, types: ContentTypes
-    ) {
-        self.types = types
-        self.nodes = nodes
-        self.entries = entries
-        self.drafts = drafts
-        self.resender = resender
-        self.profile = profile
-    }
+struct ExtendedAttributes: Sendable {
+    let nodes: NodeLookup
+    let entries: EntryReporter
+    let drafts: DraftChanges
+    let resender: MessageResender
+    let profile: Profile
+    let types: ContentTypes
 
     /// Returns the value. Waits for the bytes of a local picture whose type is not known yet, for nothing else.
     func answer(_ name: String, at id: NodeID) -> Answer<[UInt8]> {
@@ -77,9 +65,5 @@ final class ExtendedAttributes: Sendable {
         return ExtendedAttribute.all.reduce(into: [:]) { $0[$1.name] = $1.value(entry) }
     }
 
-    private func entry(_ node: Node) -> AttributedEntry {
-        AttributedEntry(
-            node, profileName: profile.displayName, nodes: nodes, entries: entries, drafts: drafts,
-            resender: resender, types: types)
-    }
+    private func entry(_ node: Node) -> AttributedEntry { AttributedEntry(node: node, attributes: self) }
 }

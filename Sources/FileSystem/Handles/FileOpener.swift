@@ -6,51 +6,27 @@ import Outbox
 import Posix
 
 /// Implements open(2) and creat(2). Stateless; thread-safe.
-final class FileOpener: Sendable {
-    private let names: Namespace
-    private let nodes: NodeLookup
-    private let attributes: AttributeReader
-    private let handles: HandleTable
-    private let drafts: DraftChanges
-    private let pasted: PastedChanges
-    private let control: ControlFiles
-    private let contents: any ContentStore
-    private let core: any ChatCore
-    private let callers: CallerCheck
-    private let thumbnails: ThumbnailFiles?
-    private let watchers: FolderWatchers
-    private let user: UserConnection
-    private let deadline: Duration
-    private let timeout: Duration
+struct FileOpener: Sendable {
+    let names: Namespace
+    let nodes: NodeLookup
+    let attributes: AttributeReader
+    let handles: HandleTable
+    let drafts: DraftChanges
+    let pasted: PastedChanges
+    let control: ControlFiles
+    let contents: any ContentStore
+    let core: any ChatCore
+    let callers: CallerCheck
+    let thumbnails: ThumbnailFiles?
+    let watchers: FolderWatchers
+    let user: UserConnection
+    /// Maximum wait of a read without progress.
+    let deadline: Duration
+    /// Maximum wait for the item of a draft that has left the outbox.
+    let timeout: Duration
 
     /// Deadline for thumbnailers and type detection, which read many files.
     private static let shortDeadline = Duration.seconds(5)
-
-    /// - Parameters:
-    ///   - deadline: Maximum wait of a read without progress.
-    ///   - timeout: Maximum wait for the item of a draft that has left the outbox.
-    init(
-        names: Namespace, nodes: NodeLookup, attributes: AttributeReader, handles: HandleTable,
-        drafts: DraftChanges, pasted: PastedChanges, control: ControlFiles, contents: any ContentStore,
-        core: any ChatCore, callers: CallerCheck, thumbnails: ThumbnailFiles?, watchers: FolderWatchers,
-        user: UserConnection, deadline: Duration, timeout: Duration
-    ) {
-        self.timeout = timeout
-        self.names = names
-        self.nodes = nodes
-        self.attributes = attributes
-        self.handles = handles
-        self.drafts = drafts
-        self.pasted = pasted
-        self.control = control
-        self.contents = contents
-        self.core = core
-        self.callers = callers
-        self.thumbnails = thumbnails
-        self.watchers = watchers
-        self.user = user
-        self.deadline = deadline
-    }
 
     // MARK: - Opening
 

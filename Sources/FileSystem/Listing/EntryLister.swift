@@ -6,23 +6,12 @@ import Posix
 
 /// Describes chats and entries to programs that query the daemon instead of the kernel. Loads a chat first, as for a
 /// listing, and takes no kernel references. Stateless; thread-safe.
-public final class EntryLister: Sendable {
-    private let names: Namespace
-    private let loader: FolderLoader
-    private let attributes: AttributeReader
-    private let extended: ExtendedAttributes
-    private let digests: ContentDigests
-
-    init(
-        names: Namespace, loader: FolderLoader, attributes: AttributeReader, extended: ExtendedAttributes,
-        digests: ContentDigests
-    ) {
-        self.digests = digests
-        self.names = names
-        self.loader = loader
-        self.attributes = attributes
-        self.extended = extended
-    }
+public struct EntryLister: Sendable {
+    let names: Namespace
+    let loader: FolderLoader
+    let attributes: AttributeReader
+    let extended: ExtendedAttributes
+    let digests: ContentDigests
 
     /// Returns all chats, sorted by folder name.
     public func chats() -> [FolderDescription] {

@@ -29,16 +29,10 @@ struct EntryReport {
 
 /// Combines the core's state of an entry with the state of its local bytes. Stateless; answers from memory;
 /// thread-safe.
-final class EntryReporter: Sendable {
-    private let nodes: NodeLookup
-    private let contents: any ContentStore
-    private let clock: any WallClock
-
-    init(nodes: NodeLookup, contents: any ContentStore, clock: any WallClock) {
-        self.nodes = nodes
-        self.contents = contents
-        self.clock = clock
-    }
+struct EntryReporter: Sendable {
+    let nodes: NodeLookup
+    let contents: any ContentStore
+    let clock: any WallClock
 
     /// Returns nil for folders and control files, except pasted folders.
     func report(on node: Node) -> EntryReport? {
