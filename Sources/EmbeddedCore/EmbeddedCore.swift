@@ -94,9 +94,12 @@ public final class EmbeddedCore: ChatCore, ContactForwarding {
         sender = MessageSender(store, uploads)
         texts = TextSender(store)
         inlineFiles = InlineFiles(store)
-        receiver = FileReceiver(store, scheduler, approvals, inlineFiles, downloads)
-        claims = FileClaims(store, scheduler, approvals, downloads, damaged)
-        removals = Removals(store, downloads, deletions, damaged)
+        receiver = FileReceiver(
+            store: store, scheduler: scheduler, relays: approvals, inlineFiles: inlineFiles,
+            downloads: downloads)
+        claims = FileClaims(
+            store: store, scheduler: scheduler, relays: approvals, downloads: downloads, damaged: damaged)
+        removals = Removals(store: store, downloads: downloads, deletions: deletions, damaged: damaged)
         let disappearing = Disappearing(store, removals)
         self.disappearing = disappearing
         store.onDisappearing { [weak disappearing] in disappearing?.scheduleLook() }

@@ -3,23 +3,14 @@ import ChatCore
 import Glibc
 
 /// Cancels transfers, and deletes items, chats and the profile.
-final class Removals: Sendable {
-    private let store: ProfileStore
-    private let downloads: Downloads
-    private let deletions: ChunkDeletions
-    private let damaged: DamagedCopies
+struct Removals: Sendable {
+    let store: ProfileStore
+    let downloads: Downloads
+    let deletions: ChunkDeletions
+    let damaged: DamagedCopies
 
     /// Items of a deleted chat in one transaction.
     private static let deletedAtOnce = 20
-
-    init(
-        _ store: ProfileStore, _ downloads: Downloads, _ deletions: ChunkDeletions, _ damaged: DamagedCopies
-    ) {
-        self.store = store
-        self.downloads = downloads
-        self.deletions = deletions
-        self.damaged = damaged
-    }
 
     // MARK: - Transfers
 

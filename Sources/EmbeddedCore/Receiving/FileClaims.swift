@@ -2,23 +2,12 @@ import ChatCore
 import Glibc
 
 /// Files claimed for fetching by chunks, and their damaged copies.
-final class FileClaims: Sendable {
-    private let store: ProfileStore
-    private let scheduler: TransferScheduler
-    private let relays: RelayApprovals
-    private let downloads: Downloads
-    private let damaged: DamagedCopies
-
-    init(
-        _ store: ProfileStore, _ scheduler: TransferScheduler, _ relays: RelayApprovals,
-        _ downloads: Downloads, _ damaged: DamagedCopies
-    ) {
-        self.store = store
-        self.scheduler = scheduler
-        self.relays = relays
-        self.downloads = downloads
-        self.damaged = damaged
-    }
+struct FileClaims: Sendable {
+    let store: ProfileStore
+    let scheduler: TransferScheduler
+    let relays: RelayApprovals
+    let downloads: Downloads
+    let damaged: DamagedCopies
 
     func claim(_ file: FileID, approvedRelays: Bool) async throws(ChatError) -> ClaimedFile? {
         guard !scheduler.isBusy(with: file) else { return nil }

@@ -3,23 +3,12 @@ import ChatCore
 
 /// Decides which offered files to receive: on request, or automatically by type and size. `Downloads` fetches
 /// them.
-final class FileReceiver: Sendable {
-    private let store: ProfileStore
-    private let scheduler: TransferScheduler
-    private let relays: RelayApprovals
-    private let inlineFiles: InlineFiles
-    private let downloads: Downloads
-
-    init(
-        _ store: ProfileStore, _ scheduler: TransferScheduler, _ relays: RelayApprovals,
-        _ inlineFiles: InlineFiles, _ downloads: Downloads
-    ) {
-        self.store = store
-        self.scheduler = scheduler
-        self.relays = relays
-        self.inlineFiles = inlineFiles
-        self.downloads = downloads
-    }
+struct FileReceiver: Sendable {
+    let store: ProfileStore
+    let scheduler: TransferScheduler
+    let relays: RelayApprovals
+    let inlineFiles: InlineFiles
+    let downloads: Downloads
 
     /// Number of files per transaction and of descriptions in memory. A contact may offer any number.
     static let batch = 64

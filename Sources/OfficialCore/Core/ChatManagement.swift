@@ -4,20 +4,10 @@ import CoreServices
 
 /// Renames, leaves and deletes chats through the core.
 struct ChatManagement: Sendable {
-    private let connection: CoreConnection
-    private let index: IndexStore
-    private let recent: RecentEvents
-    private let deliveries: PendingDeliveries
-
-    init(
-        _ connection: CoreConnection, _ index: IndexStore, _ recent: RecentEvents,
-        _ deliveries: PendingDeliveries
-    ) {
-        self.connection = connection
-        self.index = index
-        self.recent = recent
-        self.deliveries = deliveries
-    }
+    let connection: CoreConnection
+    let index: IndexStore
+    let recent: RecentEvents
+    let deliveries: PendingDeliveries
 
     func rename(_ reference: ChatReference, to name: String) async throws(ChatError) {
         let name = try DisplayName.checked(name, of: "chat")

@@ -84,22 +84,26 @@ public final class OfficialCore: ChatCore, ContactForwarding {
         suspension = CoreSuspension(transport, held, settings)
         let descriptions = Descriptions(connection, trust, hasProxy: settings.hasProxy)
         standaloneFiles = StandaloneFiles(connection, of: profile)
-        receiver = FileReceiver(connection, index, recent, trust, settings)
+        receiver = FileReceiver(
+            connection: connection, index: index, recent: recent, trust: trust, settings: settings)
         claims = FileClaims(
-            connection, index, receiver, descriptions, staging, filesFolder: settings.filesFolder,
+            connection: connection, index: index, receiver: receiver, descriptions: descriptions,
+            staging: staging, filesFolder: settings.filesFolder,
             remote: RemoteCopies(
                 transport.remoteFiles, connection, index, staging, user: found.profile.id, settings.phone))
         sender = MessageSender(connection, index, recent, staging, settings, transport.remoteFiles)
         texts = TextSender(connection, index, recent)
-        removals = Removals(connection, index, recent)
+        removals = Removals(connection: connection, index: index, recent: recent)
         deliveries = PendingDeliveries(connection)
-        management = ChatManagement(connection, index, recent, deliveries)
+        management = ChatManagement(
+            connection: connection, index: index, recent: recent, deliveries: deliveries)
         people = ConnectionMaking(connection, index, user: profile.id)
         readReceipts = ReadReceipts(connection, index)
         intake = EventIntake(
-            index, recent, descriptions, standaloneFiles, arrivals,
-            receives: settings.phone?.receiveLimit != 0)
-        historyReader = HistoryReader(connection, index, recent, pageSize: settings.pageSize)
+            index: index, recent: recent, descriptions: descriptions, standaloneFiles: standaloneFiles,
+            arrivals: arrivals, receives: settings.phone?.receiveLimit != 0)
+        historyReader = HistoryReader(
+            connection: connection, index: index, recent: recent, pageSize: settings.pageSize)
         reconciliation = Reconciliation(
             connection, index, recent, descriptions, trust, history, of: profile, settings)
     }

@@ -4,15 +4,9 @@ import CoreServices
 
 /// Cancels transfers and deletes items through the core.
 struct Removals: Sendable {
-    private let connection: CoreConnection
-    private let index: IndexStore
-    private let recent: RecentEvents
-
-    init(_ connection: CoreConnection, _ index: IndexStore, _ recent: RecentEvents) {
-        self.connection = connection
-        self.index = index
-        self.recent = recent
-    }
+    let connection: CoreConnection
+    let index: IndexStore
+    let recent: RecentEvents
 
     func cancel(_ file: FileID) async throws(ChatError) {
         let began = ContinuousClock.now

@@ -31,8 +31,9 @@ final class IndexPlace {
         let connection = CoreConnection(transport, HeldCommands())
         descriptions = Descriptions(connection, try OfficialRelayTrust(folder: folder.path), hasProxy: false)
         intake = EventIntake(
-            index, recent, descriptions,
-            StandaloneFiles(connection, of: Profile(id: 1, displayName: "alice")), arrivals)
+            index: index, recent: recent, descriptions: descriptions,
+            standaloneFiles: StandaloneFiles(connection, of: Profile(id: 1, displayName: "alice")),
+            arrivals: arrivals, receives: true)
         events = index.events.listen().makeAsyncIterator()
     }
 

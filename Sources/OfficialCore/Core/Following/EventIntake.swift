@@ -2,26 +2,14 @@ import Base
 import ChatCore
 
 /// Writes events of the core to the index and publishes the results.
-final class EventIntake: Sendable {
-    private let index: IndexStore
-    private let recent: RecentEvents
-    private let descriptions: Descriptions
-    private let standaloneFiles: StandaloneFiles
-    private let arrivals: ArrivalRule
-    private let receives: Bool
-
-    /// - Parameter receives: True if the core may receive files for this process.
-    init(
-        _ index: IndexStore, _ recent: RecentEvents, _ descriptions: Descriptions,
-        _ standaloneFiles: StandaloneFiles, _ arrivals: ArrivalRule, receives: Bool = true
-    ) {
-        self.arrivals = arrivals
-        self.receives = receives
-        self.index = index
-        self.recent = recent
-        self.descriptions = descriptions
-        self.standaloneFiles = standaloneFiles
-    }
+struct EventIntake: Sendable {
+    let index: IndexStore
+    let recent: RecentEvents
+    let descriptions: Descriptions
+    let standaloneFiles: StandaloneFiles
+    let arrivals: ArrivalRule
+    /// True if the core may receive files for this process.
+    let receives: Bool
 
     /// Writes an event to the index. Returns files to receive automatically, or again with ChatFS's
     /// approvals. Blocks.

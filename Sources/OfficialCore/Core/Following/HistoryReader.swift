@@ -4,23 +4,14 @@ import CoreServices
 
 /// Reads the history into the index, page by page, chats with the newest messages first. Foreground commands
 /// have priority.
-final class HistoryReader: Sendable {
-    private let connection: CoreConnection
-    private let index: IndexStore
-    private let recent: RecentEvents
+struct HistoryReader: Sendable {
+    let connection: CoreConnection
+    let index: IndexStore
+    let recent: RecentEvents
     /// Items per request.
-    private let pageSize: Int
+    let pageSize: Int
 
     private static let retry = RetryPolicy(first: .milliseconds(500), maxDelay: .seconds(60), tries: .max)
-
-    init(
-        _ connection: CoreConnection, _ index: IndexStore, _ recent: RecentEvents, pageSize: Int
-    ) {
-        self.connection = connection
-        self.index = index
-        self.recent = recent
-        self.pageSize = pageSize
-    }
 
     /// Reads after each signal until no page is left. Ends with its task or the stream.
     /// - Parameter finished: Called when no readable page is left, with true if pages were read. Must return

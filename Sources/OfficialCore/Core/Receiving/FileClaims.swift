@@ -7,29 +7,15 @@ import CoreServices
 /// The core receives an opened file for its durable copy. Meanwhile this process may fetch chunks for
 /// readers. Both use the same recipient key, so neither sends an acknowledgement (FACK). The core's approval
 /// of the relays comes first for both.
-final class FileClaims: Sendable {
-    private let connection: CoreConnection
-    private let index: IndexStore
-    private let receiver: FileReceiver
-    private let descriptions: Descriptions
-    private let staging: StagingFolder
-    private let filesFolder: String
-    private let remote: RemoteCopies?
-
-    /// - Parameter remote: Fetches files from another machine; nil means that they are in `filesFolder`.
-    init(
-        _ connection: CoreConnection, _ index: IndexStore, _ receiver: FileReceiver,
-        _ descriptions: Descriptions, _ staging: StagingFolder, filesFolder: String,
-        remote: RemoteCopies? = nil
-    ) {
-        self.remote = remote
-        self.connection = connection
-        self.index = index
-        self.receiver = receiver
-        self.descriptions = descriptions
-        self.staging = staging
-        self.filesFolder = filesFolder
-    }
+struct FileClaims: Sendable {
+    let connection: CoreConnection
+    let index: IndexStore
+    let receiver: FileReceiver
+    let descriptions: Descriptions
+    let staging: StagingFolder
+    let filesFolder: String
+    /// Fetches files from another machine; nil means that they are in `filesFolder`.
+    let remote: RemoteCopies?
 
     func claim(_ file: FileID, approvedRelays: Bool) async throws(ChatError) -> ClaimedFile? {
         let item = try await index.reading { try $0.item(ofReceived: file) }

@@ -5,23 +5,12 @@ import XFTP
 
 /// Lets the core receive files. The core knows its configured relays; relays approved here are approved to it
 /// for each file.
-final class FileReceiver: Sendable {
-    private let connection: CoreConnection
-    private let index: IndexStore
-    private let recent: RecentEvents
-    private let trust: OfficialRelayTrust
-    private let settings: OfficialCoreSettings
-
-    init(
-        _ connection: CoreConnection, _ index: IndexStore, _ recent: RecentEvents,
-        _ trust: OfficialRelayTrust, _ settings: OfficialCoreSettings
-    ) {
-        self.connection = connection
-        self.index = index
-        self.recent = recent
-        self.trust = trust
-        self.settings = settings
-    }
+struct FileReceiver: Sendable {
+    let connection: CoreConnection
+    let index: IndexStore
+    let recent: RecentEvents
+    let trust: OfficialRelayTrust
+    let settings: OfficialCoreSettings
 
     /// Receives the file when its description arrives.
     func setToReceive(_ file: FileID, approvedRelays: Bool) async throws(ChatError) {
