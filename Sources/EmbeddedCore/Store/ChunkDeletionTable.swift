@@ -4,13 +4,8 @@ import Store
 
 /// Pending deletions of chunks on relays, by file. The file's row may be gone.
 struct ChunkDeletionTable {
-    private let connection: Connection
-    private let profile: Int64
-
-    init(_ connection: Connection, of profile: Int64) {
-        self.connection = connection
-        self.profile = profile
-    }
+    let connection: Connection
+    let profile: Int64
 
     struct Deletion: Sendable {
         var uploaded: UploadedChunks

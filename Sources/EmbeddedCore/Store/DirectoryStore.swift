@@ -110,16 +110,16 @@ struct ProfileTables {
     ) {
         self.directory = directory
         items = ItemTable(connection, of: profile, context)
-        files = FileTable(connection, of: profile)
-        uploads = UploadTable(connection, of: profile)
-        downloads = DownloadTable(connection, of: profile)
-        inlineContents = InlineContentTable(connection, of: profile)
-        chunkDeletions = ChunkDeletionTable(connection, of: profile)
+        files = FileTable(connection: connection, profile: profile)
+        uploads = UploadTable(connection: connection, profile: profile)
+        downloads = DownloadTable(connection: connection, profile: profile)
+        inlineContents = InlineContentTable(connection: connection, profile: profile)
+        chunkDeletions = ChunkDeletionTable(connection: connection, profile: profile)
         network = directory.network(of: profile)
         sharedMessages = SharedMessageTable(connection)
         groupDeliveries = GroupDeliveryTable(connection)
         messageLog = MessageLogTable(connection)
-        handed = HandedMessageTable(connection, of: profile)
+        handed = HandedMessageTable(connection: connection, profile: profile)
     }
 
     var people: PeopleTable { network.people }

@@ -39,13 +39,8 @@ enum AutomaticReception: Int64 {
 
 /// Columns of file rows for downloads.
 struct DownloadTable {
-    private let connection: Connection
-    private let profile: Int64
-
-    init(_ connection: Connection, of profile: Int64) {
-        self.connection = connection
-        self.profile = profile
-    }
+    let connection: Connection
+    let profile: Int64
 
     // MARK: - Offers
 

@@ -5,13 +5,8 @@ import Store
 /// A profile's files: their states and local copies. Other tables handle uploads, downloads and inline
 /// content of the same rows.
 struct FileTable {
-    private let connection: Connection
-    private let profile: Int64
-
-    init(_ connection: Connection, of profile: Int64) {
-        self.connection = connection
-        self.profile = profile
-    }
+    let connection: Connection
+    let profile: Int64
 
     func status(of file: FileID) throws -> StoredFileStatus? {
         try connection.first(

@@ -6,17 +6,12 @@ import Store
 /// A profile's groups on the network and their members. Profiles are stored as the messages that carried
 /// them.
 struct GroupTable {
-    private let connection: Connection
-    private let profile: Int64
+    let connection: Connection
+    let profile: Int64
     private let counts = Counts()
 
     /// Number of stored members by chat, counted once per transaction.
     private final class Counts { var members: [Int64: Int64] = [:] }
-
-    init(_ connection: Connection, of profile: Int64) {
-        self.connection = connection
-        self.profile = profile
-    }
 
     /// Maximum number of stored members per group, except those with an own connection. Messages of others
     /// still show their names.

@@ -7,13 +7,8 @@ import Store
 /// Messages passed to the agent, by its numbers, until their results are known. A result that comes before
 /// its number is recorded waits in the same row.
 struct HandedMessageTable {
-    private let connection: Connection
-    private let profile: Int64
-
-    init(_ connection: Connection, of profile: Int64) {
-        self.connection = connection
-        self.profile = profile
-    }
+    let connection: Connection
+    let profile: Int64
 
     /// A message, and the item that fails with it.
     struct Message {

@@ -4,13 +4,8 @@ import Store
 
 /// Content of small files in rows, until it is stored as CryptoFiles.
 struct InlineContentTable {
-    private let connection: Connection
-    private let profile: Int64
-
-    init(_ connection: Connection, of profile: Int64) {
-        self.connection = connection
-        self.profile = profile
-    }
+    let connection: Connection
+    let profile: Int64
 
     /// Files with content in their rows, oldest first.
     func files() throws -> [FileID] {

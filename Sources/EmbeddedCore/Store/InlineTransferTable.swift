@@ -5,13 +5,8 @@ import Store
 
 /// Inline files of network messages, stored chunk by chunk until complete.
 struct InlineTransferTable {
-    private let connection: Connection
-    private let profile: Int64
-
-    init(_ connection: Connection, of profile: Int64) {
-        self.connection = connection
-        self.profile = profile
-    }
+    let connection: Connection
+    let profile: Int64
 
     // MARK: - Reading
 

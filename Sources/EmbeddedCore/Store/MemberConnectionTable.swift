@@ -5,13 +5,8 @@ import Store
 
 /// A profile's connections with group members other than hosts.
 struct MemberConnectionTable {
-    private let connection: Connection
-    private let profile: Int64
-
-    init(_ connection: Connection, of profile: Int64) {
-        self.connection = connection
-        self.profile = profile
-    }
+    let connection: Connection
+    let profile: Int64
 
     /// Maximum number of connections per group. The host forwards messages of and to other members.
     static let maxConnections: Int64 = 250

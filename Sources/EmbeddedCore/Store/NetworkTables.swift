@@ -17,14 +17,14 @@ struct NetworkTables {
     let budgets: ReceptionBudgetTable
 
     init(_ connection: Connection, of profile: Int64) {
-        people = PeopleTable(connection, of: profile)
-        outgoing = OutgoingTable(connection, of: profile)
-        requests = RequestTable(connection, of: profile)
-        groups = GroupTable(connection, of: profile)
-        memberConnections = MemberConnectionTable(connection, of: profile)
-        retention = RetentionTable(connection, of: profile)
-        inlineTransfers = InlineTransferTable(connection, of: profile)
-        refusedServers = RefusedServerTable(connection, of: profile)
+        people = PeopleTable(connection: connection, profile: profile)
+        outgoing = OutgoingTable(connection: connection, profile: profile)
+        requests = RequestTable(connection: connection, profile: profile)
+        groups = GroupTable(connection: connection, profile: profile)
+        memberConnections = MemberConnectionTable(connection: connection, profile: profile)
+        retention = RetentionTable(connection: connection, profile: profile)
+        inlineTransfers = InlineTransferTable(connection: connection, profile: profile)
+        refusedServers = RefusedServerTable(connection: connection, profile: profile)
         budgets = ReceptionBudgetTable(connection)
     }
 

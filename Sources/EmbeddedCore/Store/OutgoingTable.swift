@@ -34,13 +34,8 @@ struct OutgoingMessage {
 
 /// Messages for the agent in order of commits.
 struct OutgoingTable {
-    private let connection: Connection
-    private let profile: Int64
-
-    init(_ connection: Connection, of profile: Int64) {
-        self.connection = connection
-        self.profile = profile
-    }
+    let connection: Connection
+    let profile: Int64
 
     func add(_ message: OutgoingMessage) throws {
         try connection.execute(

@@ -6,13 +6,8 @@ import Store
 
 /// A profile's network connections and their chats.
 struct PeopleTable {
-    private let connection: Connection
-    private let profile: Int64
-
-    init(_ connection: Connection, of profile: Int64) {
-        self.connection = connection
-        self.profile = profile
-    }
+    let connection: Connection
+    let profile: Int64
 
     /// A stored connection.
     struct Person {

@@ -4,13 +4,8 @@ import Store
 
 /// Other people's messaging servers inside this machine's own network that were not contacted.
 struct RefusedServerTable {
-    private let connection: Connection
-    private let profile: Int64
-
-    init(_ connection: Connection, of profile: Int64) {
-        self.connection = connection
-        self.profile = profile
-    }
+    let connection: Connection
+    let profile: Int64
 
     /// Only the latest ones are kept.
     static let maxServers = 32

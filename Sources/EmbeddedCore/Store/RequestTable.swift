@@ -16,13 +16,8 @@ enum StoredRequestState: String, SQLBindable, CaseIterable {
 
 /// The profile's address, its contact requests, and contacts' group invitations.
 struct RequestTable {
-    private let connection: Connection
-    private let profile: Int64
-
-    init(_ connection: Connection, of profile: Int64) {
-        self.connection = connection
-        self.profile = profile
-    }
+    let connection: Connection
+    let profile: Int64
 
     // MARK: - Address
 

@@ -7,13 +7,11 @@ import Store
 /// Retention times of a profile's chats. In a chat between local profiles either side sets it. With a network
 /// contact both must allow it. In a network group the owners set it.
 struct RetentionTable {
-    private let connection: Connection
-    private let profile: Int64
+    let connection: Connection
+    let profile: Int64
 
-    init(_ connection: Connection, of profile: Int64) {
-        self.connection = connection
-        self.profile = profile
-    }
+    private var people: PeopleTable { PeopleTable(connection: connection, profile: profile) }
+    private var chats: ChatTable { ChatTable(connection) }
 
     private enum Counterpart {
         case here
@@ -22,18 +20,18 @@ struct RetentionTable {
     }
 
     private func counterpart(of chat: Int64) throws -> Counterpart {
-        if let group = try GroupTable(connection, of: profile).group(ofChat: chat) {
+        if let group = try GroupTable(connection: connection, profile: profile).group(ofChat: chat) {
             return .group(group.profile.preferences)
         }
-        return try PeopleTable(connection, of: profile).contact(ofChat: chat).map { .contact($0) } ?? .here
+        return try people.contact(ofChat: chat).map { .contact($0) } ?? .here
     }
 
     /// Time that new messages stay, in seconds; nil keeps them.
     func timeToLive(of chat: Int64) throws -> Int64? {
         switch try counterpart(of: chat) {
-        case .here: try ChatTable(connection).timeToLive(of: chat)
+        case .here: try chats.timeToLive(of: chat)
         case .contact(let contact):
-            contact.allowsDisappearing ? try ChatTable(connection).timeToLive(of: chat) : nil
+            contact.allowsDisappearing ? try chats.timeToLive(of: chat) : nil
         case .group(let preferences): preferences.timeToStay
         }
     }
@@ -72,9 +70,7 @@ struct RetentionTable {
                 .invalidCommand,
                 "In this group its owners set how long messages stay; without TIME the command prints it.")
         }
-        let sides = try ChatTable(connection).setTimeToLive(
-            seconds, in: ChatSide(profile: profile, chat: chat))
-        let people = PeopleTable(connection, of: profile)
+        let sides = try chats.setTimeToLive(seconds, in: ChatSide(profile: profile, chat: chat))
         if let id = try people.connection(ofChat: chat) {
             try introduce(over: id, as: name)
             // Store the value as the contact's too, so that its later change is noticed.
@@ -94,14 +90,14 @@ struct RetentionTable {
     /// time as the default.
     func introduce(over id: ConnectionID, as name: String) throws {
         var own = ContactProfile(displayName: name)
-        if let chat = try PeopleTable(connection, of: profile).person(id)?.chat,
-            let seconds = try ChatTable(connection).timeToLive(of: chat)
+        if let chat = try people.person(id)?.chat,
+            let seconds = try chats.timeToLive(of: chat)
         {
             own.preferences[.timedMessages] = .yes
             own.preferences.timeToLive = Int(seconds)
         }
         let introduction = ChatMessage(.information(own), id: SharedMessageID(from: SystemRandomSource()))
-        try OutgoingTable(connection, of: profile).add(OutgoingMessage(introduction, to: id))
+        try OutgoingTable(connection: connection, profile: profile).add(OutgoingMessage(introduction, to: id))
     }
 
     /// Applies a contact's retention time; the latest setting counts. Call it before storing the profile.

@@ -4,13 +4,8 @@ import Store
 
 /// Columns of file rows for uploads and standalone files.
 struct UploadTable {
-    private let connection: Connection
-    private let profile: Int64
-
-    init(_ connection: Connection, of profile: Int64) {
-        self.connection = connection
-        self.profile = profile
-    }
+    let connection: Connection
+    let profile: Int64
 
     // MARK: - Uploads
 
