@@ -36,6 +36,22 @@ final class CoreConnection: Sendable {
         try await request(command, .foreground, timeout)
     }
 
+    /// Sends one message and returns its item.
+    func send(
+        _ message: APIComposedMessage, to chat: ChatReference
+    ) async throws(OfficialCoreError) -> APIItem {
+        let command: APICommand =
+            if case .notes(let folder) = chat {
+                .createNotes(folder, [message])
+            } else {
+                .send(APIChatReference(chat), [message])
+            }
+        guard case .newChatItems(let items) = try await ask(command, timeout: .seconds(120)),
+            let item = items.first
+        else { throw OfficialCoreError(.notUnderstood, "The SimpleX core returned no message.") }
+        return item
+    }
+
     /// Sends a background command.
     func askInBackground(_ command: APICommand) async throws(OfficialCoreError) -> APIResponse {
         try await request(command, .background, .seconds(60))

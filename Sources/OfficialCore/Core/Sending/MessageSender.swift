@@ -80,7 +80,9 @@ final class MessageSender: Sendable {
         let (staged, attempt) = try await begin(message, chat)
         let item: APIItem
         do throws(OfficialCoreError) {
-            item = try await give(message, staged, to: chat)
+            item = try await connection.send(
+                APIComposedMessage(source: staged, content: message.content, isStored: remote != nil),
+                to: chat)
         } catch {
             if error.isUndelivered, remote != nil {
                 unsent.withLock { $0[NamedFile(message)] = staged }
@@ -162,26 +164,6 @@ final class MessageSender: Sendable {
         }
         guard let begun else { throw ChatError(.internalError, "The send could not be recorded.") }
         return begun
-    }
-
-    /// Sends the message and returns its item.
-    private func give(
-        _ message: ComposedMessage, _ staged: FileSourceLocation, to chat: ChatReference
-    ) async throws(OfficialCoreError) -> APIItem {
-        let response = try await connection.ask(
-            Self.command(message, staged, chat, isStored: remote != nil), timeout: .seconds(120))
-        guard case .newChatItems(let items) = response, let item = items.first else {
-            throw OfficialCoreError(.notUnderstood, "The SimpleX core returned no message.")
-        }
-        return item
-    }
-
-    private static func command(
-        _ message: ComposedMessage, _ staged: FileSourceLocation, _ chat: ChatReference, isStored: Bool
-    ) -> APICommand {
-        let composed = APIComposedMessage(source: staged, content: message.content, isStored: isStored)
-        if case .notes(let folder) = chat { return .createNotes(folder, [composed]) }
-        return .send(APIChatReference(chat), [composed])
     }
 
     /// Handles an attempt without an answer: returns the item if the core created one, else throws. Only a

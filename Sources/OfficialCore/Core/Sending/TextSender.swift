@@ -37,7 +37,9 @@ struct TextSender: Sendable {
         }
         let item: APIItem
         do throws(OfficialCoreError) {
-            item = try await give(text, to: chat)
+            item = try await connection.send(
+                APIComposedMessage(source: nil, content: MessageContent(kind: .text, text: text.text)),
+                to: chat)
         } catch {
             if error.code == .notUnderstood || error.leavesDoubt { throw Self.unsure }
             await blocking.attempt("forget a text that was not sent") { [index] in
@@ -53,23 +55,6 @@ struct TextSender: Sendable {
                 try change.take(item, .sending)
             }
         }
-    }
-
-    private func give(_ text: ComposedText, to chat: ChatReference) async throws(OfficialCoreError) -> APIItem
-    {
-        let composed = APIComposedMessage(
-            source: nil, content: MessageContent(kind: .text, text: text.text))
-        let command: APICommand =
-            if case .notes(let folder) = chat {
-                .createNotes(folder, [composed])
-            } else {
-                .send(APIChatReference(chat), [composed])
-            }
-        let response = try await connection.ask(command, timeout: .seconds(120))
-        guard case .newChatItems(let items) = response, let item = items.first else {
-            throw OfficialCoreError(.notUnderstood, "The SimpleX core returned no message.")
-        }
-        return item
     }
 
     private static let unsure = ChatError(
