@@ -57,13 +57,9 @@ struct ChatManagement: Sendable {
 
     /// Asks the core for the current state.
     private func hasEnded(_ reference: ChatReference) async throws(ChatError) -> Bool {
-        do throws(OfficialCoreError) {
-            let page = APICommand.chatPage(APIChatReference(reference), .last(1))
-            guard case .chatPage(let page) = try await connection.ask(page) else { return false }
-            return page.chat.hasEnded
-        } catch {
-            throw error.chatError
-        }
+        let newest = APICommand.chatPage(APIChatReference(reference), .last(1))
+        guard case .chatPage(let page) = try await connection.answer(newest) else { return false }
+        return page.chat.hasEnded
     }
 
     private func chat(_ reference: ChatReference) async throws(ChatError) -> Chat {
@@ -74,12 +70,7 @@ struct ChatManagement: Sendable {
     }
 
     private func carryOut(_ command: APICommand) async throws(ChatError) {
-        let response: APIResponse
-        do throws(OfficialCoreError) {
-            response = try await connection.ask(command, timeout: .seconds(60))
-        } catch {
-            throw error.chatError
-        }
+        let response = try await connection.answer(command, timeout: .seconds(60))
         await blocking.attempt("record a changed chat") { [index, recent] in
             if let reference = response.changedChat { recent.note(reference) }
             try index.commit { change in

@@ -248,11 +248,7 @@ struct ConnectionMaking: ContactKeeping {
     // MARK: - Commands
 
     private func ask(_ command: APICommand) async throws(ChatError) -> APIResponse {
-        do throws(OfficialCoreError) {
-            return try await connection.ask(command, timeout: .seconds(60))
-        } catch {
-            throw error.chatError
-        }
+        try await connection.answer(command, timeout: .seconds(60))
     }
 
     private static let notUnderstood = ChatError(

@@ -14,27 +14,20 @@ final class StandaloneFiles: Sendable {
     }
 
     func upload(_ path: String) async throws(ChatError) -> FileID {
-        do throws(OfficialCoreError) {
-            guard
-                case .sndStandaloneFileCreated(let file) = try await connection.ask(
-                    .upload(user: profile, path: path), timeout: .seconds(60))
-            else { throw OfficialCoreError(.notUnderstood, "The SimpleX core did not start the upload.") }
-            return file
-        } catch {
-            throw error.chatError
+        let answer = try await connection.answer(.upload(user: profile, path: path), timeout: .seconds(60))
+        guard case .sndStandaloneFileCreated(let file) = answer else {
+            throw OfficialCoreError(.notUnderstood, "The SimpleX core did not start the upload.").chatError
         }
+        return file
     }
 
     func download(_ link: String, to path: String) async throws(ChatError) -> FileID {
-        do throws(OfficialCoreError) {
-            guard
-                case .rcvStandaloneFileCreated(let file) = try await connection.ask(
-                    .download(user: profile, link: link, path: path), timeout: .seconds(60))
-            else { throw OfficialCoreError(.notUnderstood, "The SimpleX core did not start the download.") }
-            return file
-        } catch {
-            throw error.chatError
+        let answer = try await connection.answer(
+            .download(user: profile, link: link, path: path), timeout: .seconds(60))
+        guard case .rcvStandaloneFileCreated(let file) = answer else {
+            throw OfficialCoreError(.notUnderstood, "The SimpleX core did not start the download.").chatError
         }
+        return file
     }
 
     func note(redirect: FileID, of file: FileID) { redirects.withLock { $0[redirect] = file } }

@@ -36,6 +36,17 @@ final class CoreConnection: Sendable {
         try await request(command, .foreground, timeout)
     }
 
+    /// Like `ask`, with errors for callers of a command.
+    func answer(
+        _ command: APICommand, timeout: Duration = .seconds(30)
+    ) async throws(ChatError) -> APIResponse {
+        do throws(OfficialCoreError) {
+            return try await ask(command, timeout: timeout)
+        } catch {
+            throw error.chatError
+        }
+    }
+
     /// Sends one message and returns its item.
     func send(
         _ message: APIComposedMessage, to chat: ChatReference

@@ -19,11 +19,7 @@ struct FileReceiver: Sendable {
         try status.refuseWhenOver()
         if let phone = settings.phone { try await check(file, on: phone) }
         let approved = await unknownRelays() == .always || approvedRelays
-        do throws(OfficialCoreError) {
-            _ = try await connection.ask(.setFileToReceive(file, approvedRelays: approved, encrypted: true))
-        } catch {
-            throw error.chatError
-        }
+        _ = try await connection.answer(.setFileToReceive(file, approvedRelays: approved, encrypted: true))
     }
 
     /// Receives a file on request. If it is complete, only publishes that again.
