@@ -10,9 +10,7 @@ struct ChatSide: Hashable {
 
 /// The chats of all profiles: contacts, groups, notes. Each profile has its own side of a chat.
 struct ChatTable {
-    private let connection: Connection
-
-    init(_ connection: Connection) { self.connection = connection }
+    let connection: Connection
 
     static let notesName = "Saved notes"
 

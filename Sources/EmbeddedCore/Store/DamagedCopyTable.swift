@@ -4,9 +4,7 @@ import Store
 
 /// Keys of kept damaged copies (`DamagedCopies`).
 struct DamagedCopyTable {
-    private let connection: Connection
-
-    init(_ connection: Connection) { self.connection = connection }
+    let connection: Connection
 
     /// Replaces an earlier key.
     func keep(_ arguments: FileArguments, of file: FileID, in profile: Int64) throws {

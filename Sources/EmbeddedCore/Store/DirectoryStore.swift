@@ -67,14 +67,14 @@ struct DirectoryTables {
         self.elapsed = elapsed
     }
 
-    var profiles: ProfileTable { ProfileTable(connection) }
-    var chats: ChatTable { ChatTable(connection) }
-    var inbox: InboxTable { InboxTable(connection) }
-    var relays: RelayTable { RelayTable(connection) }
-    var messagingServers: MessagingServerTable { MessagingServerTable(connection) }
-    var selection: SelectionTable { SelectionTable(connection) }
-    var damagedCopies: DamagedCopyTable { DamagedCopyTable(connection) }
-    var parts: PartTable { PartTable(connection) }
+    var profiles: ProfileTable { ProfileTable(connection: connection) }
+    var chats: ChatTable { ChatTable(connection: connection) }
+    var inbox: InboxTable { InboxTable(connection: connection) }
+    var relays: RelayTable { RelayTable(connection: connection) }
+    var messagingServers: MessagingServerTable { MessagingServerTable(connection: connection) }
+    var selection: SelectionTable { SelectionTable(connection: connection) }
+    var damagedCopies: DamagedCopyTable { DamagedCopyTable(connection: connection) }
+    var parts: PartTable { PartTable(connection: connection) }
 
     /// Makes the holders of these sides reload them.
     func announce(_ sides: [ChatSide]) throws {
@@ -116,9 +116,9 @@ struct ProfileTables {
         inlineContents = InlineContentTable(connection: connection, profile: profile)
         chunkDeletions = ChunkDeletionTable(connection: connection, profile: profile)
         network = directory.network(of: profile)
-        sharedMessages = SharedMessageTable(connection)
-        groupDeliveries = GroupDeliveryTable(connection)
-        messageLog = MessageLogTable(connection)
+        sharedMessages = SharedMessageTable(connection: connection)
+        groupDeliveries = GroupDeliveryTable(connection: connection)
+        messageLog = MessageLogTable(connection: connection)
         handed = HandedMessageTable(connection: connection, profile: profile)
     }
 

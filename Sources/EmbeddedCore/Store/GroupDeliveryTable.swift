@@ -5,9 +5,7 @@ import Store
 
 /// Results of messages sent to several group members, until the result for each member is known.
 struct GroupDeliveryTable {
-    private let connection: Connection
-
-    init(_ connection: Connection) { self.connection = connection }
+    let connection: Connection
 
     /// Retention by the database's clock.
     private static let age = Duration.seconds(31 * 86_400)

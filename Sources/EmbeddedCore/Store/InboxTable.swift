@@ -21,9 +21,7 @@ enum InboxEntry: Equatable {
 
 /// Pending events for profiles. The table name `news` is an on-disk format.
 struct InboxTable {
-    private let connection: Connection
-
-    init(_ connection: Connection) { self.connection = connection }
+    let connection: Connection
 
     private enum Kind: String, SQLBindable, CaseIterable {
         case newItem = "new"

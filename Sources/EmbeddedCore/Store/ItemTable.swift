@@ -166,7 +166,7 @@ struct ItemTable {
     /// Deletes an item with its file, also another profile's.
     func delete(_ item: ItemID) throws {
         try connection.execute("DELETE FROM item WHERE id = ?", item.rawValue)
-        try SharedMessageTable(connection).prune(item)
+        try SharedMessageTable(connection: connection).prune(item)
     }
 
     /// Marks a kept item as deleted by its sender.

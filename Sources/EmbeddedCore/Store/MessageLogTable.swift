@@ -9,8 +9,6 @@ struct MessageLogTable: LogTable {
     static let name = "message_line"
     let connection: Connection
 
-    init(_ connection: Connection) { self.connection = connection }
-
     // MARK: - Reading
 
     func logs(of profile: Int64) throws -> [ChatReference: MessageLog] {

@@ -25,7 +25,7 @@ struct NetworkTables {
         retention = RetentionTable(connection: connection, profile: profile)
         inlineTransfers = InlineTransferTable(connection: connection, profile: profile)
         refusedServers = RefusedServerTable(connection: connection, profile: profile)
-        budgets = ReceptionBudgetTable(connection)
+        budgets = ReceptionBudgetTable(connection: connection)
     }
 
     /// Whether the chat is on the network, even a group without connections.

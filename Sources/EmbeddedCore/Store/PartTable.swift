@@ -2,9 +2,7 @@ import Store
 
 /// The other databases of the data directory, by path below it.
 struct PartTable {
-    private let connection: Connection
-
-    init(_ connection: Connection) { self.connection = connection }
+    let connection: Connection
 
     func all() throws -> [String] {
         try connection.query("SELECT place FROM part ORDER BY place") { $0.text("place") }

@@ -159,9 +159,7 @@ struct PeopleTable {
 
 /// Messaging servers of profiles.
 struct MessagingServerTable {
-    private let connection: Connection
-
-    init(_ connection: Connection) { self.connection = connection }
+    let connection: Connection
 
     func add(_ addresses: [String], to profile: Int64) throws {
         for address in addresses {

@@ -5,9 +5,7 @@ import Store
 
 /// The profiles of a data directory.
 struct ProfileTable {
-    private let connection: Connection
-
-    init(_ connection: Connection) { self.connection = connection }
+    let connection: Connection
 
     /// Returns the profiles in order of creation.
     func all() throws -> [Profile] {
@@ -97,7 +95,7 @@ struct ProfileTable {
         ] {
             try connection.execute("DELETE FROM \(table) WHERE profile = ?", profile)
         }
-        try PartTable(connection).removeAll(of: profile)
+        try PartTable(connection: connection).removeAll(of: profile)
         try connection.execute("DELETE FROM profile WHERE id = ?", profile)
     }
 }

@@ -6,9 +6,7 @@ import Store
 /// because a host can connect many. Members without an own connection share one of a member's size, because a
 /// forwarder can invent authors; each may use a quarter of it.
 struct ReceptionBudgetTable {
-    private let connection: Connection
-
-    init(_ connection: Connection) { self.connection = connection }
+    let connection: Connection
 
     /// Limits of a group, as a multiple of a member's.
     static let groupFactor = 4

@@ -5,9 +5,7 @@ import XFTP
 
 /// A profile's upload relays, and its approvals of other people's relays and servers.
 struct RelayTable {
-    private let connection: Connection
-
-    init(_ connection: Connection) { self.connection = connection }
+    let connection: Connection
 
     // MARK: - Configured
 

@@ -11,7 +11,7 @@ struct RetentionTable {
     let profile: Int64
 
     private var people: PeopleTable { PeopleTable(connection: connection, profile: profile) }
-    private var chats: ChatTable { ChatTable(connection) }
+    private var chats: ChatTable { ChatTable(connection: connection) }
 
     private enum Counterpart {
         case here

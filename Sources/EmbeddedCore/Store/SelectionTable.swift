@@ -4,9 +4,7 @@ import Store
 
 /// Reduces a copied database to selected chats, and lists the files that it names.
 struct SelectionTable {
-    private let connection: Connection
-
-    init(_ connection: Connection) { self.connection = connection }
+    let connection: Connection
 
     /// Keeps some chats of one profile and deletes all else. The chats end; other people remain as names
     /// only.

@@ -5,9 +5,7 @@ import Store
 
 /// Shared ids of network messages, and the data needed to process later events about them.
 struct SharedMessageTable {
-    private let connection: Connection
-
-    init(_ connection: Connection) { self.connection = connection }
+    let connection: Connection
 
     /// Stored word for an author.
     static func word(_ author: Author) -> String {

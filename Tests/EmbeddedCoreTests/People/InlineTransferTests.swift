@@ -271,7 +271,7 @@ struct InlineTransferTests {
         let profile = try stage.alice.world.directory.profile(named: "alice").id
         try stage.alice.world.database().transaction { connection in
             let chats = try connection.query("SELECT id FROM chat WHERE kind = 'direct'") { $0.integer("id") }
-            try SelectionTable(connection).keep(chats, of: profile)
+            try SelectionTable(connection: connection).keep(chats, of: profile)
         }
         try await stage.item("coming") { $0.failure?.kind == .expired }
         #expect(try await stage.item("here") { $0 == .rcvComplete }.content() == here.bytes)

@@ -30,7 +30,7 @@ public final class OfficialRelayTrust: Sendable {
     /// - Throws: `StoreError`.
     public func approve(_ relays: [RelayAddress]) throws {
         try database.transaction { connection in
-            for relay in relays { try ApprovalTables(connection).approve(relay) }
+            for relay in relays { try ApprovalTables(connection: connection).approve(relay) }
         }
     }
 
@@ -39,26 +39,26 @@ public final class OfficialRelayTrust: Sendable {
     /// - Throws: `StoreError`.
     public func revoke(_ relays: [RelayAddress]) throws -> [RelayAddress] {
         try database.transaction { connection in
-            try relays.filter { try ApprovalTables(connection).revoke($0) }
+            try relays.filter { try ApprovalTables(connection: connection).revoke($0) }
         }
     }
 
     /// Blocks.
     /// - Throws: `StoreError`.
     public func approved() throws -> [RelayAddress] {
-        try database.read { try ApprovalTables($0).approved() }
+        try database.read { try ApprovalTables(connection: $0).approved() }
     }
 
     /// The stored policy for mounts without their own. Blocks.
     /// - Throws: `StoreError`; `.damaged` for an invalid value.
     public func policy() throws -> RelayApprovalPolicy? {
-        try database.read { try ApprovalTables($0).policy() }
+        try database.read { try ApprovalTables(connection: $0).policy() }
     }
 
     /// Blocks.
     /// - Throws: `StoreError`.
     public func setPolicy(_ policy: RelayApprovalPolicy) throws {
-        try database.transaction { try ApprovalTables($0).setPolicy(policy) }
+        try database.transaction { try ApprovalTables(connection: $0).setPolicy(policy) }
     }
 
     /// Returns true if a relay is configured in the core or approved here. It may then be in the local

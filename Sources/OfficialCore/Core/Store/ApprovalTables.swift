@@ -14,9 +14,7 @@ struct ApprovalTables {
             """)
     ]
 
-    private let connection: Connection
-
-    init(_ connection: Connection) { self.connection = connection }
+    let connection: Connection
 
     func approve(_ relay: RelayAddress) throws {
         try connection.execute("INSERT OR IGNORE INTO approval (relay) VALUES (?)", relay.text)

@@ -4,9 +4,7 @@ import Store
 
 /// The chats in the index.
 struct ChatTable {
-    private let connection: Connection
-
-    init(_ connection: Connection) { self.connection = connection }
+    let connection: Connection
 
     func chat(_ reference: ChatReference) throws -> Chat? {
         try connection.first(

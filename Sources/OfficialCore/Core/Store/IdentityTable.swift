@@ -2,9 +2,7 @@ import Store
 
 /// Identity of the profile and database that the index belongs to (`CoreIdentity`).
 struct IdentityTable {
-    private let connection: Connection
-
-    init(_ connection: Connection) { self.connection = connection }
+    let connection: Connection
 
     /// nil until the core has reported it.
     func known() throws -> String? {

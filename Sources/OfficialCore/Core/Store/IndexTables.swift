@@ -15,16 +15,16 @@ struct IndexTables {
     let texts: TextTable
 
     init(_ connection: Connection) {
-        chats = ChatTable(connection)
-        items = ItemTable(connection)
-        walks = WalkTable(connection)
-        sends = SendTable(connection)
-        keptCopies = KeptCopyTable(connection)
-        identity = IdentityTable(connection)
-        place = PlaceTable(connection)
-        review = ReviewTable(connection)
-        previews = PreviewTable(connection)
-        texts = TextTable(connection)
+        chats = ChatTable(connection: connection)
+        items = ItemTable(connection: connection)
+        walks = WalkTable(connection: connection)
+        sends = SendTable(connection: connection)
+        keptCopies = KeptCopyTable(connection: connection)
+        identity = IdentityTable(connection: connection)
+        place = PlaceTable(connection: connection)
+        review = ReviewTable(connection: connection)
+        previews = PreviewTable(connection: connection)
+        texts = TextTable(connection: connection)
     }
 
     /// Returns the error for a missing item: the chat or the item is unknown.

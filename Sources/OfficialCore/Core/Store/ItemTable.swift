@@ -5,9 +5,7 @@ import Store
 
 /// Messages with a file in the index.
 struct ItemTable {
-    private let connection: Connection
-
-    init(_ connection: Connection) { self.connection = connection }
+    let connection: Connection
 
     // MARK: - Reading
 

@@ -6,9 +6,7 @@ import Store
 /// failed within a chunk, does not receive it again. `/freceive` reports that it is receiving, `/fcancel`
 /// that it is cancelled (seen with 6.4.5). The copies are encrypted, each with its own key in the index.
 struct KeptCopyTable {
-    private let connection: Connection
-
-    init(_ connection: Connection) { self.connection = connection }
+    let connection: Connection
 
     func source(of file: FileID) throws -> FileSourceLocation? {
         try connection.first("SELECT path, key, nonce FROM kept WHERE file = ?", file.rawValue) { row in

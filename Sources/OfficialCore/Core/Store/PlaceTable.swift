@@ -2,9 +2,7 @@ import Store
 
 /// The path of ChatFS's files in the core's files folder, for use without a core.
 struct PlaceTable {
-    private let connection: Connection
-
-    init(_ connection: Connection) { self.connection = connection }
+    let connection: Connection
 
     /// nil before the first `open`.
     func known() throws -> String? {

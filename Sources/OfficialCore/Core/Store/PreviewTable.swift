@@ -4,12 +4,10 @@ import Store
 /// Requested previews of a phone's messages, as data URIs. They stay for the time while the phone is away, until their
 /// items are removed.
 struct PreviewTable {
-    private let connection: Connection
+    let connection: Connection
 
     /// The longest kept preview in bytes. Longer ones are not shown either.
     private static let longest = 65_536
-
-    init(_ connection: Connection) { self.connection = connection }
 
     func preview(of item: ItemID) throws -> String? {
         try connection.first("SELECT uri FROM preview WHERE item = ?", item.rawValue) { $0.text("uri") }

@@ -3,9 +3,7 @@ import Store
 
 /// The last time that the whole history of a phone was read.
 struct ReviewTable {
-    private let connection: Connection
-
-    init(_ connection: Connection) { self.connection = connection }
+    let connection: Connection
 
     /// Returns nil before the first time.
     func last() throws -> Timestamp? {

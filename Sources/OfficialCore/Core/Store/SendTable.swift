@@ -13,9 +13,7 @@ struct BegunSend: Sendable {
 }
 
 struct SendTable {
-    private let connection: Connection
-
-    init(_ connection: Connection) { self.connection = connection }
+    let connection: Connection
 
     func send(of message: String) throws -> BegunSend? {
         try connection.first("SELECT folder, run, item, newest FROM send WHERE message = ?", message) { row in

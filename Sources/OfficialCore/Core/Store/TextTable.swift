@@ -9,8 +9,6 @@ struct TextTable: LogTable {
     static let name = "text"
     let connection: Connection
 
-    init(_ connection: Connection) { self.connection = connection }
-
     // MARK: - Reading
 
     func logs() throws -> [ChatReference: MessageLog] {

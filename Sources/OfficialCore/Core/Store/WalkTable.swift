@@ -13,9 +13,7 @@ struct Walk: Sendable {
 }
 
 struct WalkTable {
-    private let connection: Connection
-
-    init(_ connection: Connection) { self.connection = connection }
+    let connection: Connection
 
     /// Adds a walk for a new part. Returns false if it has one.
     func add(_ reference: APIChatReference) throws -> Bool {
