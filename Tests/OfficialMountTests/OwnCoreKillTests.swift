@@ -8,6 +8,8 @@ import Testing
 struct OwnCoreKillTests {
     /// Delays in milliseconds from the last command to the kill.
     private static let moments = [0, 50, 250, 1000]
+    /// Milliseconds after which the mount sends a copy.
+    private static let quietTime = 200
     private static let size = 6 << 20
 
     @Test("everything arrives after kills of the mount")
@@ -26,17 +28,30 @@ struct OwnCoreKillTests {
         try await pair.end()
     }
 
-    /// Each upload of the program is complete before the kill: a kill at the end of an upload loses the
-    /// file's description, as in `CoreRestartTests`.
+    /// A kill of the program loses a message that it has stored and not yet shown, and at the end of an upload
+    /// the file's description. So its upload is complete before each kill, and a file of the mount is either
+    /// not sent yet or completely offered. The program is killed while it receives a file.
     @Test("everything arrives after kills of the official program")
     func program() async throws {
         let pair = try await OwnCorePair.start()
         for (number, moment) in Self.moments.enumerated() {
+            let own = "own \(number).bin"
             try await pair.offer("hers \(number).bin", count: Self.size)
             try await pair.client.event(
                 "sndFileCompleteXFTP", with: "\"fileName\":\"hers \(number).bin\"", within: .seconds(120))
-            try await pair.copyIn("own \(number).bin", count: Self.size)
-            if number > 0 { try await pair.askFor("own \(number - 1).bin") }
+            let isOffered = moment > Self.quietTime
+            if isOffered {
+                try await pair.copyIn(own, count: Self.size)
+                try await pair.waitUntilOffered(own)
+            }
+            if number > 0 {
+                try await pair.waitUntilOffered("own \(number - 1).bin")
+                try await wait(until: "own text \(number - 1) is there", within: .seconds(60)) {
+                    try await pair.count(atOlga: .text("own text \(number - 1)")) == 1
+                }
+                try await pair.askFor("own \(number - 1).bin")
+            }
+            if !isOffered { try await pair.copyIn(own, count: Self.size) }
             try await Task.sleep(for: .milliseconds(moment))
             try await pair.killProgram { try await pair.write("own text \(number)") }
             try await pair.client.command("@reader her text \(number)")
@@ -54,9 +69,7 @@ struct OwnCoreKillTests {
             let (own, hers) = ("own \(number).bin", "hers \(number).bin")
             try await pair.offer(hers, count: Self.size)
             try await pair.copyIn(own, count: Self.size)
-            try await wait(until: "\(own) is offered to olga", within: .seconds(90)) {
-                try await pair.count(atOlga: .file(own)) == 1
-            }
+            try await pair.waitUntilOffered(own)
             try await pair.askFor(own)
             try await wait(until: "\(hers) is offered here", within: .seconds(90)) {
                 try pair.names().contains(hers)

@@ -123,11 +123,21 @@ final class OwnCorePair {
         }
     }
 
+    /// Waits until Olga's program has a file's message and description.
+    func waitUntilOffered(_ name: String) async throws {
+        try await wait(until: "\(name) is offered to olga", within: .seconds(300)) {
+            guard try await count(atOlga: .file(name)) == 1 else { return false }
+            return try await client.command(
+                "/sql chat SELECT 'described' FROM files JOIN rcv_files USING (file_id) "
+                    + "JOIN xftp_file_descriptions USING (file_descr_id) "
+                    + "WHERE file_name = '\(name)' AND file_descr_complete = 1"
+            ).contains(#","described"]"#)
+        }
+    }
+
     /// Receives a copied file in Olga's program and waits for its end.
     func waitUntilReceived(_ name: String) async throws {
-        try await wait(until: "\(name) is offered to olga", within: .seconds(300)) {
-            try await history().contains("\"fileName\":\"\(name)\"")
-        }
+        try await waitUntilOffered(name)
         try await askFor(name)
         try await wait(until: "olga has \(name)", within: .seconds(600)) {
             let (source, copy) = (relays.folder.path(name), olga.files + "/" + name)
