@@ -135,11 +135,9 @@ public final class ControlServer: Sendable {
                 try await send(request, over: exchange.channel)
             }
         case .chats:
-            try exchange.answer { [core, folders] (request: ChatManagementRequest) in
-                try await request.carryOut(on: core, naming: folders)
-            }
+            try exchange.answer { [self] (request: ChatManagementRequest) in try await carryOut(request) }
         case .links:
-            try exchange.answer { [core] (request: LinkRequest) in try await request.carryOut(on: core) }
+            try exchange.answer { [self] (request: LinkRequest) in try await carryOut(request) }
         case .contacts:
             try exchange.answer { [self] (request: ContactRequest) in try await carryOut(request) }
         case .transfer: try transfer(exchange)
@@ -166,6 +164,14 @@ public final class ControlServer: Sendable {
             markKey: markKey)
     }
 
+    private func carryOut(_ request: ChatManagementRequest) async throws(ChatError) -> [String] {
+        try await request.carryOut(on: core, naming: folders)
+    }
+
+    private func carryOut(_ request: LinkRequest) async throws(ChatError) -> [LinkDescription] {
+        try await request.carryOut(on: core)
+    }
+
     /// Adds the path of the chat's folder to the result.
     private func carryOut(_ request: ContactRequest) async throws(ChatError) -> ContactAnswer {
         var answer = try await request.carryOut(on: core, naming: folders)
@@ -186,12 +192,10 @@ public final class ControlServer: Sendable {
         state.withLock { $0.transferCount += 1 }
         defer { state.withLock { $0.transferCount -= 1 } }
         let transfer = BlockingTask.value { [core] in await StandaloneTransfer.begin(request, on: core) }
-        let isStopped = state.withLock { state in
-            state.transfers[ObjectIdentifier(transfer)] = transfer
-            return state.listeners
-        }?.commands.isStopped
+        state.withLock { $0.transfers[ObjectIdentifier(transfer)] = transfer }
         defer { state.withLock { $0.transfers[ObjectIdentifier(transfer)] = nil } }
-        if isStopped == true { BlockingTask.value { await transfer.cancel() } }
+        let commands = state.withLock { $0.listeners?.commands }
+        if commands?.isStopped == true { BlockingTask.value { await transfer.cancel() } }
         do throws(DesktopError) {
             repeat {
                 let state = transfer.state
