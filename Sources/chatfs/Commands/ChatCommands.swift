@@ -15,7 +15,7 @@ struct ChatCommands {
         Argument(word.uppercased(), .listed("chats"), "The name of the \(word), or its reference.")
     }
 
-    private static let newName = Argument("NAME", .text, "Its new name.")
+    private static let newName = Argument("NAME", .text, "The new name.")
 
     init(_ kind: ChatKind) { self.kind = kind }
 

@@ -8,7 +8,7 @@ enum LinkAddCommand {
     private static let link = Argument(
         "LINK", .text,
         "The link, or - to read it from standard input, which keeps it out of the list of processes.")
-    private static let name = Option("name", named: "NAME", .text, "Replaces the sender's name of the file.")
+    private static let name = Option("name", named: "NAME", .text, "Name of the file; default the sender's.")
     private static let approve = Option.flag(
         "approve",
         "Approve the relays of this link, which see your network address. Relays inside "

@@ -47,7 +47,7 @@ enum ProfileCommand {
 
     private static let argument = Argument("NAME", .listed("profiles"), "The profile.")
     private static let otherName = Argument(
-        "NEW", .text, "Its new name, in the form that 'profile create' accepts.")
+        "NEW", .text, "The new name, in the form that 'profile create' accepts.")
 
     private static let rename = Command(
         "rename", "Give a profile another name.",

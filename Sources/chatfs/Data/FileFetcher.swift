@@ -72,7 +72,7 @@ struct FileFetcher: Sendable {
                 case .rcvWarning(let problem) where ContinuousClock.now - last > stallLimit:
                     return problem.sentence
                 case _ where ContinuousClock.now - last > stallLimit:
-                    return "Nothing of it arrives."
+                    return "No byte arrived for \(stallLimit.components.seconds) seconds."
                 default: break
                 }
                 try? await Task.sleep(for: .milliseconds(100))

@@ -12,13 +12,14 @@ final class AwaitedPhone: Sendable {
     let other: RefusedRequest
 
     static let request = RefusedRequest(
-        "A file is only on it. Open SimpleX and choose “Use from desktop”.", title: "Your phone is needed")
+        "A file is only on the phone. Open SimpleX on it, and choose “Use from desktop”.",
+        title: "Your phone is needed")
 
     /// - Parameter profile: The profile of the mount.
     init(of profile: Profile) {
         reasonOfOther = OfficialCoreError.otherProfile(than: profile).sentence
         other = RefusedRequest(
-            "Choose the profile of its folder in SimpleX on the phone, then “Use from desktop” again.",
+            "Choose the profile of this mount in SimpleX on the phone, then “Use from desktop” again.",
             subject: profile.displayName, title: "Your phone shows another profile")
     }
 
