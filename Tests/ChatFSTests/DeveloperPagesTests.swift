@@ -84,31 +84,6 @@ struct DeveloperPagesTests {
         #expect(outcome.succeeded, "\(outcome.errors)")
     }
 
-    /// Protocols of notation, not seams.
-    private static let notations: Set = ["DescribedError", "SQLBindable"]
-
-    @Test("every replaced protocol is a seam")
-    func seams() throws {
-        let program = try SourceDeclaration.ofProgram()
-        let tests = try SourceDeclaration.ofTests()
-        let rows = try DeveloperPages.table("generated/seams.md")
-        let named = Set(rows.flatMap { DeveloperPages.words($0[0]) })
-        let protocols = Set(program.filter { $0.kind == .protocol }.map(\.name))
-        let aliases = Set(program.filter { $0.kind == .typealias }.map(\.name))
-        #expect(named.subtracting(protocols).subtracting(aliases) == [], "there are no such protocols")
-        // A seam is a protocol with conforming types in the program and in the tests.
-        let inProgram = Set(program.filter { $0.kind != .protocol }.flatMap(\.inherited))
-        let inTests = Set(tests.flatMap(\.inherited))
-        let seams = protocols.intersection(inProgram).intersection(inTests).subtracting(Self.notations)
-        #expect(seams.count > 20, "the source was not understood")
-        #expect(seams.subtracting(named) == [], "these are in no row")
-        let types = Set(
-            program.filter { ![.protocol, .extension, .typealias].contains($0.kind) }.map(\.name))
-        #expect(
-            Set(rows.flatMap { DeveloperPages.words($0[1]) }).subtracting(types) == [],
-            "there are no such types")
-    }
-
     @Test("the thread table matches the source")
     func threads() throws {
         let source = try SourceDeclaration.programFiles().map(DeveloperPages.text).joined(separator: "\n")

@@ -8,8 +8,6 @@ struct SourceDeclaration {
     let kind: Kind
     /// For an extension of a nested type, the qualified name.
     let name: String
-    /// The types after the colon.
-    let inherited: Set<String>
     let file: String
     /// nil for nested types.
     var lineCount: Int?
@@ -35,13 +33,7 @@ struct SourceDeclaration {
             .split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
         var all: [SourceDeclaration] = []
         for (number, line) in lines.enumerated() {
-            guard let (kind, rest) = beginning(of: line) else { continue }
-            // The head may span several lines.
-            var head = rest
-            for next in lines[(number + 1)...].prefix(8) where !head.contains("{") && kind != .typealias {
-                head += " " + String(Substring(next))
-            }
-            guard let (name, inherited) = parts(of: head.prefix { $0 != "{" }) else { continue }
+            guard let (kind, rest) = beginning(of: line), let name = typeName(in: rest) else { continue }
             var count: Int?
             if line.first != UInt8(ascii: " ") {
                 let end =
@@ -49,8 +41,7 @@ struct SourceDeclaration {
                     ? 0 : lines[number...].firstIndex { $0.first == UInt8(ascii: "}") }
                 count = max((end ?? number) - number, 0) + 1
             }
-            all.append(
-                SourceDeclaration(kind: kind, name: name, inherited: inherited, file: file, lineCount: count))
+            all.append(SourceDeclaration(kind: kind, name: name, file: file, lineCount: count))
         }
         return all
     }
@@ -82,15 +73,10 @@ struct SourceDeclaration {
         }
     }
 
-    /// Parses the name and the inherited types.
-    private static func parts(of head: Substring) -> (String, Set<String>)? {
-        let text = head.drop { $0 == " " }
-        let name = text.prefix { $0.isLetter || $0.isNumber || $0 == "_" || $0 == "." }
-        guard name.first?.isUppercase == true else { return nil }
-        var rest = text.dropFirst(name.count)
-        if rest.hasPrefix("<") { rest = rest.drop { $0 != ">" } }
-        guard let colon = rest.firstIndex(of: ":") else { return (String(name), []) }
-        let words = rest[colon...].split { !($0.isLetter || $0.isNumber) }.prefix { $0 != "where" }
-        return (String(name), Set(words.map(String.init)))
+    /// Parses the name behind the kind.
+    private static func typeName(in rest: String) -> String? {
+        let name = rest.drop { $0 == " " }
+            .prefix { $0.isLetter || $0.isNumber || $0 == "_" || $0 == "." }
+        return name.first?.isUppercase == true ? String(name) : nil
     }
 }
