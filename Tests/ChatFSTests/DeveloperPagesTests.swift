@@ -153,23 +153,4 @@ struct DeveloperPagesTests {
             #expect(isNamed, "\(folder.joined(separator: "/"))")
         }
     }
-
-    @Test("type sizes are accurate within a tenth")
-    func sizes() throws {
-        let declarations = try SourceDeclaration.ofProgram()
-        let rows = try DeveloperPages.text("docs/dev/generated/sizes.md").matches(
-            of: /`([A-Z][A-Za-z]+)` ([0-9]+) in ([0-9]+)/)
-        #expect(rows.count >= 4, "the page was not understood")
-        for row in rows {
-            let own = try #require(declarations.first { $0.kind != .extension && $0.name == row.1 })
-            let parts = declarations.filter {
-                $0.target == own.target && $0.lineCount != nil && $0.name.prefix { $0 != "." } == row.1
-            }
-            let lines = parts.compactMap(\.lineCount).reduce(0, +)
-            let files = Set(parts.map(\.file)).count
-            #expect(files == Int(row.3), "\(row.1) lies in \(files) files")
-            let (said, tenth) = (try #require(Int(row.2)), lines / 10)
-            #expect(abs(said - lines) <= tenth, "\(row.1) has \(lines) lines")
-        }
-    }
 }

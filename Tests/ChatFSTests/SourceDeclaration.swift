@@ -9,8 +9,6 @@ struct SourceDeclaration {
     /// For an extension of a nested type, the qualified name.
     let name: String
     let file: String
-    /// nil for nested types.
-    var lineCount: Int?
 
     /// Its directory in `Sources` or `Tests`.
     var target: Substring { file.split(separator: "/")[1] }
@@ -20,8 +18,6 @@ struct SourceDeclaration {
             .filter { !$0.contains("/chatfs-bench/") }
     }
 
-    static func ofProgram() throws -> [SourceDeclaration] { try all(in: programFiles()) }
-
     static func ofTests() throws -> [SourceDeclaration] {
         try all(in: LayeringTests.swiftFiles(in: "Tests"))
     }
@@ -29,21 +25,10 @@ struct SourceDeclaration {
     static func all(in files: [String]) throws -> [SourceDeclaration] { try files.flatMap(all) }
 
     private static func all(in file: String) throws -> [SourceDeclaration] {
-        let lines = try DeveloperPages.text(file).utf8
-            .split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
-        var all: [SourceDeclaration] = []
-        for (number, line) in lines.enumerated() {
-            guard let (kind, rest) = beginning(of: line), let name = typeName(in: rest) else { continue }
-            var count: Int?
-            if line.first != UInt8(ascii: " ") {
-                let end =
-                    line.last == UInt8(ascii: "}")
-                    ? 0 : lines[number...].firstIndex { $0.first == UInt8(ascii: "}") }
-                count = max((end ?? number) - number, 0) + 1
-            }
-            all.append(SourceDeclaration(kind: kind, name: name, file: file, lineCount: count))
+        try DeveloperPages.text(file).utf8.split(separator: UInt8(ascii: "\n")).compactMap { line in
+            guard let (kind, rest) = beginning(of: line), let name = typeName(in: rest) else { return nil }
+            return SourceDeclaration(kind: kind, name: name, file: file)
         }
-        return all
     }
 
     private static let modifiers: Set<Substring> = [
