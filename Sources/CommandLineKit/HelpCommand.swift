@@ -1,7 +1,7 @@
 /// `help COMMAND`, equivalent to `COMMAND --help`.
 public enum HelpCommand {
     private static let words = Argument(
-        "COMMAND", .listed("commands"), count: .any, "Its words, such as file send; all commands without.")
+        "COMMAND", .listed("commands"), count: .any, "Words of a command, such as file send; default all.")
 
     /// - Parameter section: Heading in the list of commands.
     public static func command(section: String) -> Command {

@@ -14,7 +14,7 @@ enum DoctorCommand {
             + "simplex-chat:/path.")
     private static let database = Option(
         "database", named: "PREFIX", .file,
-        "Its database, without _chat.db; by default ~/.simplex/simplex_v1 if it exists.")
+        "The core's database, without _chat.db; by default ~/.simplex/simplex_v1 if it exists.")
     private static let filesFolder = Option(
         "files-folder", named: "DIR", .folder, "The core's folder of files.")
     private static let proxy = Option(

@@ -23,7 +23,7 @@ enum PairCommand {
             try await meeting.meet(.invite) { answer in
                 if let warning = meeting.warning { Terminal.note(warning) }
                 try await display.show(answer.link ?? "")
-                Terminal.note("Waiting for the use of this link; Ctrl-C ends the waiting.")
+                Terminal.note("Waiting until the link is used; Ctrl-C stops waiting.")
             }
         }
         guard let met else {

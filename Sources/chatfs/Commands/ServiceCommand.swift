@@ -141,7 +141,7 @@ enum ServiceCommand {
             let unit = ServiceUnit.name(of: mount)
             let state = try await services.state(of: mount)
             guard state.isEnabled || state.active != "inactive" else {
-                Terminal.print(PrintableText.escaping("\(mount): was not installed"))
+                Terminal.print(PrintableText.escaping("\(mount): not installed"))
                 continue
             }
             try await services.carryOut(["disable", "--quiet", "--now", unit])
