@@ -18,12 +18,9 @@ public struct ExitCode: Error, Hashable, Sendable {
     /// The table of the manual page.
     static let meanings: [(code: String, meaning: String)] = [
         ("0", "Done."),
-        ("1", "It did not work, or not for all that was named; a line on standard error says why."),
-        (
-            "64",
-            "The command line is wrong, or needs an answer and there is no terminal to ask for it; nothing was done."
-        ),
-        ("77", "The data could not be unlocked, of 'chatfs mount': nothing is to be tried again by itself."),
+        ("1", "Failed, or not done for all arguments; a line on standard error gives the reason."),
+        ("64", "Wrong command line, or no terminal for a question; nothing was done."),
+        ("77", "Only of 'chatfs mount': the data could not be unlocked without the user."),
         ("128+N", "Ended by signal N before it was done: 130 after Ctrl-C, 143 after SIGTERM."),
     ]
 }
