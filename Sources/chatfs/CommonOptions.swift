@@ -29,7 +29,7 @@ enum CommonOptions {
 
     static let relay = Option.list(
         "relay", named: "ADDR", .text,
-        "A relay for files above 255 KiB: xftp://fingerprint@host:port. Stored in the profile.")
+        "A relay for files: xftp://fingerprint@host:port. Stored in the profile.")
 
     static let core = Option(
         "core", named: "CORE", .text,

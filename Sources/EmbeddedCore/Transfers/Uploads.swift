@@ -24,9 +24,7 @@ final class Uploads: Sendable {
     }
 
     static let noRelay = ChatError(
-        .file(.noRelay),
-        "No relay is configured, and files above \(FilePolicy.inlineLimit / 1024) KiB need one: "
-            + "'chatfs relay add xftp://…' adds one.")
+        .file(.noRelay), "No relay for files is configured: 'chatfs relay add xftp://…' adds one.")
 
     /// Throws if no relay is configured. Blocks.
     func requireRelay() throws {

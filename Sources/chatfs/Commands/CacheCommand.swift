@@ -19,7 +19,7 @@ enum CacheCommand {
             ) { try await ask(.show, $0, isForPrograms: $0[json]) },
             Command(
                 "clear", "Remove cached bytes, except of open and pinned files.",
-                discussion: "Received files stay encrypted in the data folder.",
+                discussion: "Received files stay encrypted in the data directory.",
                 arguments: [CommonOptions.mountpoint], options: [CommonOptions.mount],
                 examples: [Example("chatfs cache clear ~/Chats", "Empty the cache of this mount.")]
             ) { try await ask(.clear, $0) },

@@ -6,7 +6,7 @@ enum DehydrateCommand {
         "dehydrate", "Remove cached bytes of files, without unmounting.",
         discussion: """
             Removes the blocks from the cache and the pages from the kernel. Received files stay encrypted in the data \
-            folder. Open and pinned files are refused.
+            directory. Open and pinned files are refused.
             """,
         section: CommandSection.daily, arguments: [CacheClient.paths],
         examples: [Example("chatfs dehydrate ~/Chats/Alice/report.pdf", "One file.")]

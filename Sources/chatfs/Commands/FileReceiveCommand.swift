@@ -23,8 +23,8 @@ enum FileReceiveCommand {
             interrupted download. The description stays, and the file stays on the relays unless you acknowledge it.
 
             This command approves the relays in the description or link; they see your address. If a link leads to a \
-            description on a relay, that description may name other relays. A relay inside this machine's own network \
-            needs --approve RELAY.
+            description on a relay, that description may name other relays. One of these inside this machine's own \
+            network needs --approve RELAY.
 
             With --profile or --core the core of that profile receives the file, through the mount if the profile is \
             mounted. --out then names the new file, and Ctrl-C leaves no partial file.

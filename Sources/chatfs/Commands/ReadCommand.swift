@@ -20,8 +20,8 @@ enum ReadCommand {
         "read", "Print the messages of a chat, and mark them as read.",
         discussion: """
             Each message is a line with its time and author; further lines of a text are indented. Edits and deletions \
-            are lines of their own. With --json it prints the lines of the chat's log in .chatfs/messages. Chats of an \
-            official core have no log.
+            are lines of their own. With --json it prints the lines of the chat's log in .chatfs/messages. Of official \
+            cores, only a phone has logs.
 
             Docks and 'chatfs chats' reset the unread count of the chat, and its notifications close. Others are not \
             notified. With --all the command prints no messages and resets the counts of all chats.

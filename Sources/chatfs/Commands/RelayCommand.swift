@@ -8,9 +8,10 @@ enum RelayCommand {
     static let command = Command(
         "relay", "Choose the relays of a profile, or run one.",
         discussion: """
-            Contacts reach a profile over relays for messages (smp://), and files above 255 KiB use relays for files \
-            (xftp://). A new profile has no relays. It contacts configured relays, and relays that a link or an \
-            approved file names. Without a command this is 'chatfs relay run'.
+            Contacts on the network reach a profile over relays for messages (smp://), and get its files over relays for \
+            files (xftp://). Profiles of one data directory need relays only for files above 255 KiB. A new profile has \
+            no relays. It contacts configured relays, and relays that a link or an approved file names. Without a \
+            command this is 'chatfs relay run'.
             """,
         section: CommandSection.other,
         subcommands: [list, add, remove, RelayTestCommand.command, RelayPresetCommand.command]

@@ -21,7 +21,7 @@ enum RelayRunCommand {
         "Name or address of this machine in the printed addresses; default the host of --listen.")
     private static let folder = Option(
         "dir", named: "DIR", .folder,
-        "Folder of the relay; default ${XDG_DATA_HOME:-~/.local/share}/chatfs/relay.")
+        "The folder of the relay; default ${XDG_DATA_HOME:-~/.local/share}/chatfs/relay.")
     private static let quota = Option(
         "quota", named: "SIZE", .byteCount, default: 10 << 30,
         "Maximum size of stored chunks and their records.")

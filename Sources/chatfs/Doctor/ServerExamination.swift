@@ -31,7 +31,10 @@ struct ServerExamination: Sendable {
     func findings(hasNetwork: Bool = true) async -> [Finding] {
         var findings: [Finding] = []
         if !servers.contains(where: \.isForFiles) {
-            findings.append(.note("no relay is configured: files above 255 KiB cannot be sent"))
+            findings.append(
+                .note(
+                    "no relay for files is configured: contacts on the network get no files, profiles here only up to 255 KiB"
+                ))
         }
         let asked = servers.filter { hasNetwork || $0.isLocal }
         if asked.count < servers.count {

@@ -8,12 +8,12 @@ enum PhoneSaving {
     static let command = Command(
         "save", "Save decrypted files of your phone's chats into a folder.",
         discussion: """
-            DIR is a private folder (0700). It has a folder for each chat, files with the names and times of their \
-            messages, the texts in messages.jsonl, and manifest.json with the SHA-256 of each file. A repeated command adds new files and reports files \
-            that you changed there, without touching them. The phone first receives files that it does not have, \
-            starting with those that expire first. This uses its storage; --receive-limit and --policy phone-only \
-            limit it. If the phone leaves, repeat the command to continue. The phone must not be mounted meanwhile; \
-            the command waits for it.
+            Waits for the phone, which must not be mounted. DIR is a private folder (0700). It has a folder for each \
+            chat, files with the names and times of their messages, the texts in messages.jsonl, and manifest.json with \
+            the SHA-256 of each file. A repeated command adds new files and reports files that you changed there, without \
+            touching them. The phone first receives files that it does not have, starting with those that expire first. \
+            This uses its storage; --receive-limit and --policy phone-only limit it. If the phone leaves, repeat the \
+            command to continue.
             """,
         arguments: [chats, folder],
         options: [all, PhoneOptions.phone] + PhoneOptions.options + LinkDisplay.options
