@@ -160,3 +160,16 @@ extension ControlChannel {
         try? JSONDecoder().decode(type, from: Data(line))
     }
 }
+
+extension DesktopError {
+    /// Creates the error of a daemon's reply.
+    init(reply error: ProgramError) {
+        let code: DesktopErrorCode =
+            switch error.code {
+            case .unsure: .unsure
+            case .undecided: .noAnswer
+            default: .refused
+            }
+        self.init(code, error.sentence, cause: error)
+    }
+}

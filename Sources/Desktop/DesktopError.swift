@@ -24,17 +24,6 @@ public enum DesktopErrorCode: Hashable, Sendable {
 extension DesktopError {
     init(_ error: some DescribedError) { self.init(.system, error.sentence, cause: error) }
 
-    /// Creates the error of a daemon's reply.
-    init(reply error: ProgramError) {
-        let code: DesktopErrorCode =
-            switch error.code {
-            case .unsure: .unsure
-            case .undecided: .noAnswer
-            default: .refused
-            }
-        self.init(code, error.sentence, cause: error)
-    }
-
     static var hungUp: DesktopError {
         DesktopError(.noAnswer, "The mount's process ended the conversation; try again.")
     }

@@ -52,7 +52,7 @@ extension OutboxError {
         case let error as CryptographyError where error.systemError?.isFullDisk == true:
             self.init(.noSpace, noSpaceSentence, cause: error)
         case let error as CryptographyError where [.notAuthentic, .tooShort].contains(error.code):
-            self.init(.damaged, "The draft was damaged on disk: write it again.", cause: error)
+            self.init(.damaged, damagedSentence, cause: error)
         default:
             self.init(.storage, Base.sentence(of: error), cause: error)
         }
@@ -62,6 +62,11 @@ extension OutboxError {
         OutboxError(.notPermitted, "This file is on its way already and can no longer be changed.")
     }
     static var noSpace: OutboxError { OutboxError(.noSpace, noSpaceSentence) }
+    static var damaged: OutboxError { OutboxError(.damaged, damagedSentence) }
+    static var unconfirmed: OutboxError {
+        OutboxError(
+            .damaged, "A power cut may have damaged this file. It is readable once it is known to be sent.")
+    }
     static var gone: OutboxError { OutboxError(.gone, "This file was removed.") }
     static var leaving: OutboxError {
         OutboxError(.shuttingDown, "The outbox is closing: nothing new can be written.")
@@ -69,6 +74,7 @@ extension OutboxError {
 }
 
 private let tooLargeHere = "The file is larger than this disk, or a limit of this user, lets a file be."
+private let damagedSentence = "The draft was damaged on disk: write it again."
 private let noSpaceSentence =
     "The disk is full: a file that is sent needs its size on disk twice for a moment."
 

@@ -91,6 +91,50 @@ import Testing
         try await expectOneMessage(next)
     }
 
+    @Test func lostBlocksOfQueuedDraftsAreRestored() async throws {
+        let remains = try await crash(at: .queued)
+        try loseBlocks(of: remains)
+        let core = try RecordingCore(stagingFolder: remains.folder.path("staging"), sent: remains.sent)
+        let next = try Workbench(in: remains.folder, core: core, boot: "next boot", starts: false)
+        let draft = try #require(next.outbox.drafts().first)
+        try draft.opened(for: .reading)
+        #expect(try next.content(of: draft) == Self.bytes)
+        draft.closed(for: .reading)
+        next.outbox.start()
+        try await expectOneMessage(next)
+    }
+
+    @Test(arguments: [OutboxStep.queued, .handedOver, .noted])
+    func lostBlocksOfDraftsThatTheCoreTookAreNotServed(step: OutboxStep) async throws {
+        let remains = try await crash(at: step)
+        try loseBlocks(of: remains)
+        for name in try remains.folder.names(in: "staging") {
+            unlink(remains.folder.path("staging/" + name))
+        }
+        let core = try RecordingCore(stagingFolder: remains.folder.path("staging"), sent: remains.sent)
+        let next = try Workbench(in: remains.folder, core: core, boot: "next boot", starts: false)
+        let draft = try #require(next.outbox.drafts().first)
+        #expect(fails(.damaged) { try draft.opened(for: .reading) })
+        #expect(fails(.damaged) { try draft.opened(for: .writing) })
+        next.outbox.start()
+        guard step == .queued else { return try await expectOneMessage(next) }
+        // The core did not take it: the copy was lost.
+        _ = try await wait(for: "the failure") { [.failed, .unsure].contains(draft.state) ? true : nil }
+        try draft.opened(for: .reading)
+        #expect(fails(.damaged) { _ = try next.content(of: draft) })
+        draft.closed(for: .reading)
+        await next.outbox.shutDown()
+    }
+
+    /// The file keeps its length, but none of its blocks reached the disk.
+    private func loseBlocks(of remains: Remains) throws {
+        for name in try remains.folder.names(in: "outbox/spool") {
+            let path = "outbox/spool/" + name
+            try remains.folder.write(
+                [UInt8](repeating: 0, count: remains.folder.read(path).count), to: path)
+        }
+    }
+
     @Test func coreDyingBeforeReplySendsOnce() async throws {
         let folder = try TemporaryFolder()
         let core = try RecordingCore(stagingFolder: folder.path("staging"))

@@ -25,6 +25,8 @@ public final class Draft: Sendable {
         var holds = 0
         /// The bytes are deleted.
         var bytesAreGone = false
+        /// A power cut may have damaged the bytes, and no copy was left to restore them.
+        var isSuspect = false
         /// Error of a failed fsync, until all bytes are written anew.
         var lostWrite: OutboxError?
         /// The row is wrong, and the spool file is marked for that (`Spool.mark`).
@@ -59,14 +61,15 @@ public final class Draft: Sendable {
     }
 
     /// Restores a draft of an earlier process.
-    init(restoring machine: DraftMachine, context: DraftContext) {
+    /// - Parameter isSuspect: True if a power cut may have damaged the bytes.
+    init(restoring machine: DraftMachine, isSuspect: Bool, context: DraftContext) {
         (id, chat) = (machine.record.id, machine.record.chat)
         mutex = BlockingMutex(rank: .draft, number: machine.record.id)
         self.context = context
         earlyCopy = EarlyCopy(
             isInOrder: false, in: context.staging, context.earlyCopies,
             form: context.streamForm(of: machine.record))
-        current = Lock(State(machine: machine))
+        current = Lock(State(machine: machine, isSuspect: isSuspect))
     }
 
     deinit { context.freeMemory.noteGone() }
@@ -116,6 +119,11 @@ public final class Draft: Sendable {
         guard hold() else { throw OutboxError.gone }
         defer { letGo() }
         return try mutex.withLock { () throws(OutboxError) in
+            // The core's copy is served as soon as the core confirms it.
+            let isServed = current.withLock { state in
+                !state.isSuspect || access == .reading && [.failed, .unsure].contains(state.machine.state)
+            }
+            guard isServed else { throw OutboxError.unconfirmed }
             let file = try described { try openFile() }
             guard case .opened(let opening) = try handleLocked(.opened(access)) else {
                 throw OutboxError.immutable
@@ -176,7 +184,24 @@ public final class Draft: Sendable {
     public func read(
         into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64
     ) throws(OutboxError) -> Int {
-        try described { try openFile().read(into: buffer, at: offset) }
+        try described {
+            let file = try openFile()
+            let (isSuspect, size) = current.withLock { ($0.isSuspect, $0.machine.record.size) }
+            let end = min(offset + UInt64(buffer.count), size)
+            guard !isSuspect || offset >= size || Self.has(offset..<end, in: file) else {
+                throw OutboxError.damaged
+            }
+            return try file.read(into: buffer, at: offset)
+        }
+    }
+
+    /// Returns false for a range with a lost block, which reads as zeros, or behind a lost end.
+    private static func has(_ range: Range<UInt64>, in file: SealedFile) -> Bool {
+        let block = UInt64(SealedFile.blockSize)
+        guard !range.isEmpty, range.upperBound <= file.size else { return range.isEmpty }
+        return (range.lowerBound / block...(range.upperBound - 1) / block).allSatisfy {
+            file.hasBlock(Int($0))
+        }
     }
 
     /// Writes all of `bytes` at `offset` or fails without changing the length. After a failure the draft is

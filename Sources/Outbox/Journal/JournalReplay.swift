@@ -23,7 +23,7 @@ struct JournalReplay {
             case .dropped: dropped.append(entry.record.id)
             }
         }
-        for machine in machines { repair(machine) }
+        let suspects = Set(machines.filter { !restore($0) }.map(\.record.id))
         // Makes names of unsynchronised files durable before the rows do.
         if !recovered.isEmpty { try context.spool.synchronise() }
         try context.journal.apply(recovered, removing: dropped)
@@ -31,7 +31,9 @@ struct JournalReplay {
         try context.staging.sweep(
             keeping: Set(machines.compactMap { $0.phase.staged?.folder }),
             sendsBefore: context.clock.now().advanced(by: .seconds(-86_400)))
-        return machines.map { Draft(restoring: $0, context: context) }
+        return machines.map { machine in
+            Draft(restoring: machine, isSuspect: suspects.contains(machine.record.id), context: context)
+        }
     }
 
     /// Returns a row, as open if it says complete but the spool file is marked.
@@ -42,16 +44,23 @@ struct JournalReplay {
 
     /// Restores bytes that a power cut damaged in the spool from the copy for the core, which was synchronised. Programs
     /// read the spool until the core has the file, and edit it if they take the draft back.
-    private func repair(_ machine: DraftMachine) {
+    /// - Returns: False if the bytes may be damaged and no copy is left, because the core may have taken it. They stay,
+    ///   because the draft's fate is not known yet.
+    private func restore(_ machine: DraftMachine) -> Bool {
         let record = machine.record
-        guard let staged = machine.phase.staged, !record.isTrusted(in: context.boot), !isWhole(record) else {
-            return
+        switch machine.phase {
+        case .queued, .sending, .sent, .failed, .unsure: break
+        case .writing, .written, .quiet, .local, .staging, .acknowledged, .recovered, .withdrawn, .removed:
+            return true
         }
+        guard !record.isTrusted(in: context.boot) else { return true }
+        guard let staged = machine.phase.staged else { return false }
         do {
             let file = try OpenFile(context.staging.path(of: staged), flags: O_RDONLY)
             let copy = try CryptoFileReader(file: file, arguments: staged.arguments)
             // A copy without metadata is another file.
-            guard copy.size == record.size else { return }
+            guard copy.size == record.size else { return false }
+            if try hasBytes(of: copy, record) { return true }
             try context.spool.replace(record.spool, key: record.key) { file in
                 var size: UInt64 = 0
                 try copy.decrypt { piece throws(CryptographyError) in
@@ -59,23 +68,31 @@ struct JournalReplay {
                     size += UInt64(piece.count)
                 }
             }
+            return true
+        } catch let error as SystemError where error.code == ENOENT {
+            return false
         } catch {
-            // The core may have taken the copy. The damaged file stays, because its fate is not known yet.
             context.log.notice("draft not restored: error=\(sentence(of: error))")
+            return false
         }
     }
 
-    private func isWhole(_ record: DraftRecord) -> Bool {
+    /// Compares the spool file with a copy. Its own tags do not suffice: lost blocks read as zeros, like a hole.
+    private func hasBytes(of copy: CryptoFileReader, _ record: DraftRecord) throws -> Bool {
         guard let file = try? context.spool.open(record.spool, key: record.key), file.size == record.size
         else { return false }
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 4096)
-        defer { buffer.deallocate() }
-        var offset: UInt64 = 0
-        while offset < record.size {
-            guard let count = try? file.read(into: buffer, at: offset), count > 0 else { return false }
-            offset += UInt64(count)
+        var (offset, isEqual) = (UInt64(0), true)
+        try copy.decrypt { piece throws(CryptographyError) in
+            guard isEqual else { return }
+            let found = [UInt8](unsafeUninitializedCapacity: piece.count) { buffer, count in
+                count = (try? file.read(into: UnsafeMutableRawBufferPointer(buffer), at: offset)) ?? 0
+            }
+            isEqual = found.withUnsafeBytes {
+                $0.count == piece.count && memcmp($0.baseAddress, piece.baseAddress, piece.count) == 0
+            }
+            offset += UInt64(piece.count)
         }
-        return true
+        return isEqual
     }
 
     /// Returns the bytes of an unfinished draft and makes them durable; 0 only if its file does not exist.

@@ -111,9 +111,7 @@ struct StagingPass: Sendable {
         let writer = try draft.earlyCopy.take(size: record.size)
         do {
             let spooled = try context.spool.open(record.spool, key: record.key)
-            guard spooled.size == record.size else {
-                throw OutboxError(.damaged, "The draft was damaged on disk: write it again.")
-            }
+            guard spooled.size == record.size else { throw OutboxError.damaged }
             let kind = try MediaInspection.kind(
                 name: record.name, size: record.size,
                 content: { offset, count in
