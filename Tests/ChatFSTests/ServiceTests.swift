@@ -96,7 +96,7 @@ import Testing
     }
 
     @Test func startWaitsAsLongAsUnit() async throws {
-        try installSystemctl("sleep 1")
+        try installSystemctl("case $1 in show) exec sleep 60 ;; start) sleep 1 ;; esac")
         let services = UserServices(folder.path("bin/systemctl"), timeout: .milliseconds(100))
         await #expect(throws: Refusal.self) { _ = try await services.ask(["show"]) }
         #expect(try await services.start("home").succeeded)

@@ -87,8 +87,10 @@ struct JournalReplay {
             let found = [UInt8](unsafeUninitializedCapacity: piece.count) { buffer, count in
                 count = (try? file.read(into: UnsafeMutableRawBufferPointer(buffer), at: offset)) ?? 0
             }
-            isEqual = found.withUnsafeBytes {
-                $0.count == piece.count && memcmp($0.baseAddress, piece.baseAddress, piece.count) == 0
+            isEqual = found.withUnsafeBytes { found in
+                guard found.count == piece.count else { return false }
+                guard let found = found.baseAddress, let bytes = piece.baseAddress else { return true }
+                return memcmp(found, bytes, piece.count) == 0
             }
             offset += UInt64(piece.count)
         }
