@@ -108,9 +108,8 @@ import Testing
     func lostBlocksOfDraftsThatTheCoreTookAreNotServed(step: OutboxStep) async throws {
         let remains = try await crash(at: step)
         try loseBlocks(of: remains)
-        for name in try remains.folder.names(in: "staging") {
-            unlink(remains.folder.path("staging/" + name))
-        }
+        try PrivateFolder.removeContents(
+            of: OpenFile(remains.folder.path("staging"), flags: O_RDONLY | O_DIRECTORY), keeping: [])
         let core = try RecordingCore(stagingFolder: remains.folder.path("staging"), sent: remains.sent)
         let next = try Workbench(in: remains.folder, core: core, boot: "next boot", starts: false)
         let draft = try #require(next.outbox.drafts().first)

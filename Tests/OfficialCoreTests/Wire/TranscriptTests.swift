@@ -10,7 +10,7 @@ struct TranscriptTests {
     func everyFrame() throws {
         let ignored: Set = [
             "contactSubSummary", "userContactSubSummary", "terminalEvent", "hostConnected", "invitation",
-            "connectionPlan", "sentConfirmation", "chatItemsStatusesUpdated",
+            "connectionPlan", "sentConfirmation", "chatItemsStatusesUpdated", "standaloneFileInfo",
         ]
         var count = 0
         for entry in try Transcript.all() where entry.isReceived {
