@@ -26,6 +26,18 @@ struct PowerLossTests {
         #expect(tried >= Self.states)
     }
 
+    /// In one boot nothing on the disk is lost, and the daemon checks nothing.
+    @Test("the recorded day has a boot of its own")
+    func boot() async throws {
+        let folder = try TemporaryFolder()
+        let recorder = try await Recorder.build(in: folder)
+        let outcome = try await Shell.run(
+            "cat", ["/proc/sys/kernel/random/boot_id"],
+            environment: Recorder.environment(recorder, trace: folder.path("trace"), of: folder.path("data")))
+        #expect(outcome.succeeded && outcome.output.count >= 36, "\(outcome.errors)")
+        #expect(!outcome.output.hasPrefix(try #require(ProcessInformation.boot())))
+    }
+
     @Test("a missing synchronisation is detected")
     func forgetful() async throws {
         let folder = try TemporaryFolder()
@@ -56,5 +68,10 @@ enum Recorder {
             "gcc", ["-Wall", "-Werror", "-O1", "-shared", "-fPIC", "-o", library, source, "-ldl"])
         guard outcome.succeeded else { throw WaitedInVain("gcc: \(outcome.errors)") }
         return library
+    }
+
+    /// Lets a program append its operations below `root` to `trace`.
+    static func environment(_ library: String, trace: String, of root: String) -> [String: String?] {
+        ["LD_PRELOAD": library, "CHATFS_TRACE": trace, "CHATFS_TRACE_ROOT": root]
     }
 }

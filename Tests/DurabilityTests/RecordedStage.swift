@@ -56,7 +56,7 @@ final class RecordedStage {
     }
 
     private var recording: [String: String?] {
-        ["LD_PRELOAD": recorder, "CHATFS_TRACE": path("trace"), "CHATFS_TRACE_ROOT": path("data")]
+        Recorder.environment(recorder, trace: path("trace"), of: path("data"))
     }
 
     // MARK: - Operations of the people

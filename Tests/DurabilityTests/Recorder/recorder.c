@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -129,8 +130,17 @@ static int is_recorded(int descriptor, uint64_t *inode) {
     return is;
 }
 
+// The boot id of the recorded programs. Recovery runs in the machine's real boot, as after a power cut.
+static int open_boot_id(void) {
+    static const char id[] = "00000000-0000-4000-8000-000000000000\n";
+    int file = memfd_create("boot_id", MFD_CLOEXEC);
+    if (file >= 0 && (REAL(write)(file, id, sizeof id - 1) != sizeof id - 1 || lseek(file, 0, SEEK_SET))) abort();
+    return file;
+}
+
 // Files that come into being, or lose their bytes, by being opened.
 static int open_recorded(int folder, const char *name, int flags, mode_t mode) {
+    if (is_recording() && !strcmp(name, "/proc/sys/kernel/random/boot_id")) return open_boot_id();
     if (!is_recording() || !(flags & (O_CREAT | O_TRUNC | O_TMPFILE)))
         return REAL(openat)(folder, name, flags, mode);
     char path[PATH_MAX];
