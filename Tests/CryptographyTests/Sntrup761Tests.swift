@@ -121,7 +121,7 @@ private struct GivenBytes: RandomSource {
         var times: [[Double]] = [[], []]
         for number in 0..<2 * Self.count {
             let kind = number & 1 ^ Int.random(in: 0...1)
-            // The same work before each, which would else leave other caches.
+            // Drawn for both kinds, because a system call changes the caches.
             let other = SystemRandomSource().bytes(4 * 761)
             let own = OwnSntrup761(random: GivenBytes(given: (kind == 0 ? one : other).map { $0 }))
             let start = ContinuousClock.now
