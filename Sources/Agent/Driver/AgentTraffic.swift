@@ -6,10 +6,10 @@ import SMP
 /// memory holds only work under way; all other state is in the database.
 final class AgentTraffic: Sendable {
     private struct Parts: Sendable {
-        let outgoing: Lanes<ConnectionID>
-        let queues: Lanes<Int64>
-        let subscribing: Lanes<ServerAddress>
-        let incoming: Lanes<Subscriptions.Queue>
+        let outgoing: WorkQueue<ConnectionID>
+        let queues: WorkQueue<Int64>
+        let subscribing: WorkQueue<ServerAddress>
+        let incoming: WorkQueue<Subscriptions.Queue>
         let subscriptions: Subscriptions
         let receiver: Receiver
     }
@@ -38,8 +38,9 @@ final class AgentTraffic: Sendable {
             work: work, servers: servers, times: times, peer: settings.peer, follow: follow)
         let keeper = QueueWorker(work: work, servers: servers, times: times, log: log, follow: follow)
         parts = Parts(
-            outgoing: Lanes { await sender.work($0) }, queues: Lanes { await keeper.work($0) },
-            subscribing: Lanes { await subscriptions.work($0) }, incoming: Lanes { await receiver.work($0) },
+            outgoing: WorkQueue { await sender.work($0) }, queues: WorkQueue { await keeper.work($0) },
+            subscribing: WorkQueue { await subscriptions.work($0) },
+            incoming: WorkQueue { await receiver.work($0) },
             subscriptions: subscriptions, receiver: receiver)
         follower.traffic.withLock { $0 = Follower.Weak(traffic: self) }
     }

@@ -24,7 +24,7 @@ struct OutgoingWorker: Sendable {
         case waiting
     }
 
-    func work(_ id: ConnectionID) async -> Lanes<ConnectionID>.Outcome {
+    func work(_ id: ConnectionID) async -> WorkOutcome {
         let prepared = await change("prepare next message") { [times] tables in
             (try Self.next(id, times, &tables), try tables.connections.reason(of: id))
         }
@@ -147,7 +147,7 @@ struct OutgoingWorker: Sendable {
 
     private func secure(
         _ queue: SendingQueue, for item: StoredOutgoing, of id: ConnectionID, by peer: String?
-    ) async -> Lanes<ConnectionID>.Outcome {
+    ) async -> WorkOutcome {
         // Its length was validated on load.
         guard let key = try? queue.authorization else { return .idle }
         let request = ClientRequest(
@@ -168,7 +168,7 @@ struct OutgoingWorker: Sendable {
 
     private func send(
         _ item: StoredOutgoing, body: [UInt8], to queue: SendingQueue, of id: ConnectionID, by peer: String?
-    ) async -> Lanes<ConnectionID>.Outcome {
+    ) async -> WorkOutcome {
         let key: CommandKey? = queue.use == .request ? nil : (try? queue.authorization).map { .signing($0) }
         let request = ClientRequest(
             .send(flags: [UInt8(ascii: item.notifies ? "T" : "F")], body: body), of: queue.address.senderID,
@@ -200,7 +200,7 @@ struct OutgoingWorker: Sendable {
     }
 
     /// Handles `ERR AUTH`: the queue does not exist or is secured with another key.
-    private func refused(_ queue: SendingQueue, of id: ConnectionID) async -> Lanes<ConnectionID>.Outcome {
+    private func refused(_ queue: SendingQueue, of id: ConnectionID) async -> WorkOutcome {
         let limit = Refusals.Limit(count: times.goneRefusals, duration: times.goneAfter)
         let isOver = await change("store refusal") { tables in
             guard try tables.connections.exists(id) else { return true }
@@ -213,7 +213,7 @@ struct OutgoingWorker: Sendable {
 
     private func gone(
         _ queue: SendingQueue, _ reason: FailureReason, of id: ConnectionID
-    ) async -> Lanes<ConnectionID>.Outcome {
+    ) async -> WorkOutcome {
         let isStored: Void? = await change("store lost queue") { tables in
             guard try tables.connections.exists(id) else { return }
             try tables.step(id) { $0.queueGone(queue.address.location, reason: reason) }
@@ -224,7 +224,7 @@ struct OutgoingWorker: Sendable {
     /// Decides whether to retry a message.
     private func failed(
         _ item: StoredOutgoing, _ outcome: Outcome, of id: ConnectionID
-    ) async -> Lanes<ConnectionID>.Outcome {
+    ) async -> WorkOutcome {
         let times = times
         let isGivenUp = await change("store failed sending") { tables -> Bool in
             guard try tables.outgoing.item(item.number) != nil else { return true }

@@ -17,7 +17,7 @@ struct QueueWorker: Sendable {
         let isOverdue: Bool
     }
 
-    func work(_ id: Int64) async -> Lanes<Int64>.Outcome {
+    func work(_ id: Int64) async -> WorkOutcome {
         let found = await work.attempt("read a queue") { [times] store in
             try store.read { tables -> Queue? in
                 guard let connection = try tables.queues.place(ofReceiving: id) else { return nil }
@@ -38,7 +38,7 @@ struct QueueWorker: Sendable {
         }
     }
 
-    private func work(_ queue: Queue) async throws -> Lanes<Int64>.Outcome {
+    private func work(_ queue: Queue) async throws -> WorkOutcome {
         switch queue.queue.status {
         case .creating: return try await create(queue)
         case .active:
@@ -52,7 +52,7 @@ struct QueueWorker: Sendable {
 
     // MARK: - Steps
 
-    private func create(_ queue: Queue) async throws -> Lanes<Int64>.Outcome {
+    private func create(_ queue: Queue) async throws -> WorkOutcome {
         let request = ClientRequest(
             try queue.queue.creation(), key: .signing(try queue.queue.authorization), timeout: times.answer)
         // If the reply is lost, the server keeps an unused queue.
@@ -64,7 +64,7 @@ struct QueueWorker: Sendable {
         }
     }
 
-    private func secure(_ queue: Queue, _ key: [UInt8]) async throws -> Lanes<Int64>.Outcome {
+    private func secure(_ queue: Queue, _ key: [UInt8]) async throws -> WorkOutcome {
         switch try await ask(.secure(senderKey: key), about: queue) {
         case .done: return await step(queue) { $0.securedReplacement($1) }
         case .failed: return .retry(times.network)
@@ -72,7 +72,7 @@ struct QueueWorker: Sendable {
         }
     }
 
-    private func suspend(_ queue: Queue) async throws -> Lanes<Int64>.Outcome {
+    private func suspend(_ queue: Queue) async throws -> WorkOutcome {
         switch try await ask(.suspend, about: queue) {
         case .done: return await step(queue) { $0.state.receiving[$1].status = .draining }
         case .gone, .refused: return await step(queue) { $0.state.receiving[$1].status = .deleting }
@@ -80,7 +80,7 @@ struct QueueWorker: Sendable {
         }
     }
 
-    private func drain(_ queue: Queue) async throws -> Lanes<Int64>.Outcome {
+    private func drain(_ queue: Queue) async throws -> WorkOutcome {
         switch try await ask(.queueInformation, about: queue) {
         case .done(.information(let json)):
             // Remaining messages arrive through the subscription.
@@ -98,7 +98,7 @@ struct QueueWorker: Sendable {
         return bytes.firstRange(of: Array("\"qiSize\":0".utf8)) != nil
     }
 
-    private func delete(_ queue: Queue) async throws -> Lanes<Int64>.Outcome {
+    private func delete(_ queue: Queue) async throws -> WorkOutcome {
         if !queue.queue.recipientID.isEmpty {
             if case .failed = try await ask(.delete, about: queue) { return await tryAgain(queue) }
         }
@@ -106,11 +106,11 @@ struct QueueWorker: Sendable {
     }
 
     /// Asks a leaving queue's server later, or forgets the queue.
-    private func tryAgain(_ queue: Queue) async -> Lanes<Int64>.Outcome {
+    private func tryAgain(_ queue: Queue) async -> WorkOutcome {
         queue.isOverdue ? await remove(queue) : .retry(times.network)
     }
 
-    private func remove(_ queue: Queue) async -> Lanes<Int64>.Outcome {
+    private func remove(_ queue: Queue) async -> WorkOutcome {
         let outcome = await step(queue) { machine, place in _ = machine.state.receiving.remove(at: place) }
         if case .more = outcome { return .idle }
         return outcome
@@ -120,7 +120,7 @@ struct QueueWorker: Sendable {
 
     private func step(
         _ queue: Queue, _ body: @escaping @Sendable (inout ConnectionMachine, Int) throws -> Void
-    ) async -> Lanes<Int64>.Outcome {
+    ) async -> WorkOutcome {
         let outcome = await work.attempt("store queue state") { store in
             try store.change { tables in
                 try tables.step(queue.connection) { machine in

@@ -94,7 +94,7 @@ final class Receiver: Sendable {
         waiter?.resume()
     }
 
-    func work(_ queue: Subscriptions.Queue) async -> Lanes<Subscriptions.Queue>.Outcome {
+    func work(_ queue: Subscriptions.Queue) async -> WorkOutcome {
         let (first, hasRefused) = state.withLock { state -> (Delivered?, Bool) in
             if let first = state.queues[queue]?.messages.first { return (first, false) }
             return (nil, state.queues.removeValue(forKey: queue)?.hasRefused ?? false)

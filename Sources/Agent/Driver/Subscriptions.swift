@@ -52,7 +52,7 @@ final class Subscriptions: Sendable {
     }
 
     /// Subscribes to all unsubscribed queues of a server in one batch.
-    func work(_ server: ServerAddress) async -> Lanes<ServerAddress>.Outcome {
+    func work(_ server: ServerAddress) async -> WorkOutcome {
         let stored = await work.attempt("read queues") { store in
             try store.read { try $0.queues.subscribable(on: server) }
         }
@@ -84,7 +84,7 @@ final class Subscriptions: Sendable {
 
     private func take(
         _ answers: [(Queue, Result<Answer, SMPError>)], of server: ServerAddress, connection: Int
-    ) async -> Lanes<ServerAddress>.Outcome {
+    ) async -> WorkOutcome {
         var (subscribed, gone, hasFailed): (Set<Queue>, [Queue], Bool) = ([], [], false)
         for (queue, answer) in answers {
             switch answer {
