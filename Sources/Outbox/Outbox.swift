@@ -369,7 +369,8 @@ public final class Outbox: Sendable {
         state.withLock { $0.isShuttingDown = true }
         context.quietTime.end()
         await staging.becomeIdle()
-        await context.deliveries.close()
+        // A retry after the shutdown would send a draft that the next start sends too.
+        await context.deliveries.work.drain()
         await ThreadPool.shared.run { self.saveUptime() }
         staging.close()
         context.changes.finish()

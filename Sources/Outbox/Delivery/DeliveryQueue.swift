@@ -6,27 +6,15 @@ import ChatCore
 final class DeliveryQueue: Sendable {
     private struct State {
         var queues: [ChatReference: ChatQueue<Draft>] = [:]
-        /// Chats with a delivery in progress.
-        var busy: Set<ChatReference> = []
         var lastSequence: Int64
-        /// True if no further delivery may begin.
-        var isClosed = false
-        var whenReady: @Sendable (ChatReference) -> Void = { _ in }
-
-        var isOver: Bool { isClosed && busy.isEmpty }
     }
 
+    /// Delivers in chats with ready drafts.
+    let work = WorkQueue<ChatReference>()
     private let state: Lock<State>
-    private let ended = OneTimeEvent()
 
     /// - Parameter last: Highest sequence number of an earlier process.
     init(after last: Int64) { state = Lock(State(lastSequence: last), rank: .collection) }
-
-    /// Sets the function that starts delivery in a chat. It is called when a draft is ready and no delivery
-    /// is in progress there, and must not block. Set once, at the start.
-    func whenReady(_ body: @escaping @Sendable (ChatReference) -> Void) {
-        state.withLock { $0.whenReady = body }
-    }
 
     /// Returns the sequence number of a close.
     func nextSequence() -> Int64 {
@@ -55,39 +43,19 @@ final class DeliveryQueue: Sendable {
     private func change(
         _ chat: ChatReference, notifies: Bool, _ body: (inout ChatQueue<Draft>) -> Void
     ) {
-        let notify = state.withLock { state -> (@Sendable (ChatReference) -> Void)? in
+        let hasReady = state.withLock { state in
             body(&state.queues[chat, default: ChatQueue()])
-            guard let queue = state.queues[chat] else { return nil }
-            if queue.isEmpty { state.queues[chat] = nil }
-            guard notifies, !state.isClosed, queue.hasReady, state.busy.insert(chat).inserted else {
-                return nil
-            }
-            return state.whenReady
+            defer { if state.queues[chat]?.isEmpty == true { state.queues[chat] = nil } }
+            return state.queues[chat]?.hasReady == true
         }
-        notify?(chat)
+        if notifies, hasReady { work.wake(chat) }
     }
 
-    /// Returns the next ready drafts of a chat while `accepts` returns true. An empty result ends the chat's
-    /// delivery.
+    /// Returns the next ready drafts of a chat while `accepts` returns true.
     func dequeue(in chat: ChatReference, while accepts: (Draft) -> Bool) -> [Draft] {
-        let (drafts, isOver) = state.withLock { state in
-            let drafts = state.queues[chat]?.dequeue(while: accepts) ?? []
-            if state.queues[chat]?.isEmpty == true { state.queues[chat] = nil }
-            if drafts.isEmpty { state.busy.remove(chat) }
-            return (drafts, state.isOver)
+        state.withLock { state in
+            defer { if state.queues[chat]?.isEmpty == true { state.queues[chat] = nil } }
+            return state.queues[chat]?.dequeue(while: accepts) ?? []
         }
-        if isOver { ended.happen() }
-        return drafts
-    }
-
-    /// Waits until no delivery is in progress. No other begins: a retry after the shutdown would send a draft that the
-    /// next start sends too.
-    func close() async {
-        let isOver = state.withLock { state in
-            state.isClosed = true
-            return state.isOver
-        }
-        if isOver { ended.happen() }
-        await ended.wait()
     }
 }

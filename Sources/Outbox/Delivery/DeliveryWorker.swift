@@ -37,20 +37,16 @@ final class DeliveryWorker: Sendable {
 
     /// Starts deliveries.
     func start() {
-        context.deliveries.whenReady { [weak self] chat in
-            guard let self else { return }
-            Task { await self.deliver(in: chat) }
-        }
+        context.deliveries.work.begin { [weak self] chat in await self?.deliver(in: chat) ?? .idle }
     }
 
     // MARK: - Delivery
 
-    private func deliver(in chat: ChatReference) async {
-        while true {
-            let drafts = nextGroup(in: chat)
-            if drafts.isEmpty { return }
-            await handOver(drafts)
-        }
+    private func deliver(in chat: ChatReference) async -> WorkOutcome {
+        let drafts = nextGroup(in: chat)
+        if drafts.isEmpty { return .idle }
+        await handOver(drafts)
+        return .more
     }
 
     /// Returns the next draft, or as many small ones as the core takes in one call.
