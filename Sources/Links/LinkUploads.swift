@@ -8,19 +8,12 @@ import XFTP
 /// the remaining work, so a new process continues after a crash. The core recognises an upload by the path of the
 /// stored file.
 final class LinkUploads: Sendable {
-    private struct State {
-        /// The rows with a running task.
-        var underWay: Set<Int64> = []
-        /// Those whose rows may have changed since.
-        var changed: Set<Int64> = []
-        var isFollowing = false
-    }
-
     private let core: any ChatCore
     private let store: LinkStore
     private let outcomes: LinkOutcomes
     private let transfers = LinkTransfers()
-    private let state = Lock(State())
+    private let isFollowing = Lock(false)
+    private let work = WorkQueue<Int64>()
     private let tasks = TaskSet()
     private let retry: RetryPolicy
 
@@ -32,6 +25,7 @@ final class LinkUploads: Sendable {
         self.store = store
         outcomes = LinkOutcomes(store: store)
         self.retry = retry
+        work.begin { [weak self] in await self?.attempt($0) ?? .idle }
     }
 
     /// Continues the unfinished work of an earlier process. Returns at once.
@@ -46,43 +40,27 @@ final class LinkUploads: Sendable {
     }
 
     /// Stops all work; the rows stay.
-    func close() async { await tasks.close() }
+    func close() async {
+        await tasks.close()
+        await work.close()
+    }
 
     /// Performs the work of a row until none is left. Returns at once.
     func start(_ id: Int64) {
         follow()
-        let isFirst = state.withLock { state in
-            if state.underWay.insert(id).inserted { return true }
-            state.changed.insert(id)
-            return false
-        }
-        guard isFirst else { return }
-        tasks.spawn { [weak self] in
-            repeat { await self?.run(id) } while self?.end(id) == false
+        work.wake(id)
+    }
+
+    private func attempt(_ id: Int64) async -> WorkOutcome {
+        do throws(ChatError) {
+            return try await step(id) ? .idle : .retry(retry)
+        } catch {
+            await note(error, of: id)
+            return .retry(retry)
         }
     }
 
-    /// Returns false if work remains.
-    private func end(_ id: Int64) -> Bool {
-        state.withLock { state in
-            if state.changed.remove(id) != nil { return false }
-            state.underWay.remove(id)
-            return true
-        }
-    }
-
-    private func run(_ id: Int64) async {
-        await retry.repeatWhile {
-            do throws(ChatError) {
-                return try await !step(id)
-            } catch {
-                await note(error, of: id)
-                return true
-            }
-        }
-    }
-
-    /// Performs one attempt. Returns true if only the core has work left.
+    /// Returns true if only the core has work left.
     private func step(_ id: Int64) async throws(ChatError) -> Bool {
         let row = try await blocking.run { [store] in try store.read(or: nil) { try $0.row(id) } }
         guard let row else { return true }
@@ -181,12 +159,12 @@ final class LinkUploads: Sendable {
     // MARK: - Events of the core
 
     private func follow() {
-        guard !state.withLock({ $0.isFollowing }) else { return }
+        guard !isFollowing.withLock({ $0 }) else { return }
         // Subscribed before the first transfer, so that no event is missed. One of two concurrent subscriptions ends.
         let events = core.events()
-        let isFirst = state.withLock { state in
-            defer { state.isFollowing = true }
-            return !state.isFollowing
+        let isFirst = isFollowing.withLock { isFollowing in
+            defer { isFollowing = true }
+            return !isFollowing
         }
         guard isFirst else { return }
         tasks.spawn { [weak self] in
