@@ -10,23 +10,26 @@ final class ReadReceipts: Sendable {
         var opened: Set<ItemID> = []
         /// Opened items that could not be reported to the core yet.
         var unreported: Set<ItemID> = []
-        /// Number of running reports.
-        var running = 0
     }
 
     private let connection: CoreConnection
     private let index: IndexStore
     private let state = Lock(State())
+    private let reports = WorkQueue<ItemID>()
 
     init(_ connection: CoreConnection, _ index: IndexStore) {
         self.connection = connection
         self.index = index
+        reports.begin { [weak self] item in
+            await self?.report(item)
+            return .idle
+        }
     }
 
     /// Returns at once.
     func noteOpened(_ item: ItemID) {
         guard state.withLock({ $0.opened.insert(item).inserted }) else { return }
-        begin(item)
+        reports.wake(item)
     }
 
     /// Reports files opened while the core was disconnected. Returns at once.
@@ -35,24 +38,14 @@ final class ReadReceipts: Sendable {
             defer { state.unreported = [] }
             return state.unreported
         }
-        for item in items { begin(item) }
-    }
-
-    private func begin(_ item: ItemID) {
-        state.withLock { $0.running += 1 }
-        Task {
-            await report(item)
-            state.withLock { $0.running -= 1 }
-        }
+        for item in items { reports.wake(item) }
     }
 
     /// Waits, at most `limit`, until running reports have ended. The next mount repeats a report whose answer was not
     /// recorded.
     func wait(limit: Duration) async {
-        let end = ContinuousClock.now + limit
-        while connection.isConnected, ContinuousClock.now < end, state.withLock({ $0.running > 0 }) {
-            try? await Task.sleep(for: .milliseconds(10))
-        }
+        guard connection.isConnected else { return }
+        _ = await reports.rest(until: .now + limit)
     }
 
     /// True if the core was disconnected.
