@@ -7,17 +7,13 @@ import SMP
 /// Creates and deletes connections with group members as the store demands. Each step is stored before the
 /// next and is idempotent. The host forwards messages until a connection is established.
 final class MemberConnections: Sendable {
-    /// Causes of retries. Without a server for links, other steps continue.
-    private enum Obstacle: Hashable {
-        case server, other
-    }
-
     private struct State {
-        /// Consecutive failures.
-        var failures: [Obstacle: Int] = [:]
+        /// Consecutive failures of servers for links.
+        var serverFailures = 0
+        /// Consecutive failures of other steps.
+        var otherFailures = 0
         /// End of the pause between requests to servers.
         var pause: ContinuousClock.Instant?
-        var waking: [Obstacle: Task<Void, Never>] = [:]
         var isClosed = false
     }
 
@@ -26,7 +22,6 @@ final class MemberConnections: Sendable {
     private let retry: RetryPolicy
     private let server: @Sendable () throws -> ServerAddress?
     private let joined: @Sendable () throws -> Void
-    private let signal = WorkSignal()
     private let state = Lock(State())
 
     /// - Parameters:
@@ -43,30 +38,17 @@ final class MemberConnections: Sendable {
         own = OwnIntroduction(store: store)
     }
 
-    /// Reports possible work. Returns at once.
-    func notify() { signal.notify() }
+    /// Makes no further step.
+    func close() { state.withLock { $0.isClosed = true } }
 
-    func close() {
-        signal.finish()
-        state.withLock { state in
-            state.isClosed = true
-            for task in state.waking.values { task.cancel() }
-        }
-    }
-
-    /// Works until `close` or cancellation.
-    func make(over agent: any ConnectionAgent) async {
-        await processAll(over: agent)
-        for await _ in signal.stream { await processAll(over: agent) }
-    }
-
-    private func processAll(over agent: any ConnectionAgent) async {
+    /// Makes the next step of each row. Without a server for links, other steps continue.
+    func make(over agent: any ConnectionAgent) async -> WorkOutcome {
         var problem: (any Error)?
+        var isServerAway = state.withLock { $0.pause.map { .now < $0 } ?? false }
         do {
             let rows = try await store.reading { try $0.memberConnections.unfinished() }
-            var isServerAway = state.withLock { $0.pause.map { .now < $0 } ?? false }
             for row in rows {
-                if Task.isCancelled || state.withLock({ $0.isClosed }) { return }
+                if Task.isCancelled || state.withLock({ $0.isClosed }) { return .idle }
                 if isServerAway, row.state.phase == .toInvite { continue }
                 // Members supplied the row's data; its failure must not stop other rows.
                 do {
@@ -75,11 +57,11 @@ final class MemberConnections: Sendable {
                     problem = problem ?? error
                 }
             }
-            if !isServerAway { state.withLock { ($0.failures[.server], $0.pause) = (nil, nil) } }
+            if !isServerAway { state.withLock { ($0.serverFailures, $0.pause) = (0, nil) } }
         } catch {
             problem = error
         }
-        noteResult(problem)
+        return nextTry(after: problem, isServerAway)
     }
 
     /// Makes a row's next step. Returns false if no server creates links now.
@@ -95,30 +77,30 @@ final class MemberConnections: Sendable {
         return true
     }
 
-    private func noteResult(_ problem: (any Error)?) {
-        guard let problem else { return state.withLock { $0.failures[.other] = nil } }
-        log.warning("member connections not made, retrying: error=\(sentence(of: problem))")
-        state.withLock { _ = lookAgain(.other, &$0) }
+    private func nextTry(after problem: (any Error)?, _ isServerAway: Bool) -> WorkOutcome {
+        if let problem {
+            log.warning("member connections not made, retrying: error=\(sentence(of: problem))")
+        }
+        return state.withLock { state in
+            state.otherFailures = problem == nil ? 0 : state.otherFailures + 1
+            let delays: [Duration?] = [
+                problem == nil ? nil : delay(after: state.otherFailures),
+                isServerAway ? state.pause.map { ContinuousClock.now.duration(to: $0) } : nil,
+            ]
+            return delays.compactMap { $0 }.min().map(WorkOutcome.later) ?? .idle
+        }
     }
 
     /// Pauses requests to servers.
     private func pause() {
-        state.withLock { $0.pause = .now + lookAgain(.server, &$0) }
+        state.withLock { state in
+            state.serverFailures += 1
+            state.pause = .now + delay(after: state.serverFailures)
+        }
     }
 
-    /// Schedules a retry and returns its delay.
-    private func lookAgain(_ obstacle: Obstacle, _ state: inout State) -> Duration {
-        let failures = state.failures[obstacle, default: 0] + 1
-        state.failures[obstacle] = failures
-        let delay = retry.delay(beforeTry: failures + 1) ?? retry.maxDelay
-        guard !state.isClosed else { return delay }
-        state.waking[obstacle]?.cancel()
-        state.waking[obstacle] = Task { [weak self] in
-            // Cancelled when a later retry replaces it.
-            guard (try? await Task.sleep(for: delay)) != nil else { return }
-            self?.notify()
-        }
-        return delay
+    private func delay(after failures: Int) -> Duration {
+        retry.delay(beforeTry: failures + 1) ?? retry.maxDelay
     }
 
     // MARK: - Steps

@@ -8,38 +8,23 @@ import ChatProtocol
 final class OutgoingMessages: Sendable {
     private let store: ProfileStore
     private let retry: RetryPolicy
-    private let signal = WorkSignal()
 
     init(_ store: ProfileStore, retry: RetryPolicy) {
         self.store = store
         self.retry = retry
     }
 
-    /// Reports new messages. Returns at once.
-    func notify() { signal.notify() }
-
-    func close() { signal.finish() }
-
-    /// Works until `close` or cancellation.
-    func send(over agent: any ConnectionAgent) async {
-        await sendAll(over: agent)
-        for await _ in signal.stream { await sendAll(over: agent) }
-    }
-
-    private func sendAll(over agent: any ConnectionAgent) async {
-        var failures = 0
-        while !Task.isCancelled {
-            do throws(ChatError) {
-                let next = try await store.reading { try $0.outgoing.first() }
-                guard let next else { return }
-                let isOver = try await hand(next, to: agent)
-                try await blocking.run { [self] in try note(next, isOver) }
-                failures = 0
-            } catch {
-                failures += 1
-                log.warning("message not passed to agent, retrying: error=\(error.sentence)")
-                guard await retry.wait(beforeTry: failures + 1) else { return }
-            }
+    /// Passes the next message on.
+    func sendNext(over agent: any ConnectionAgent) async -> WorkOutcome {
+        do throws(ChatError) {
+            let next = try await store.reading { try $0.outgoing.first() }
+            guard let next else { return .idle }
+            let isOver = try await hand(next, to: agent)
+            try await blocking.run { [self] in try note(next, isOver) }
+            return .more
+        } catch {
+            log.warning("message not passed to agent, retrying: error=\(error.sentence)")
+            return .retry(retry)
         }
     }
 

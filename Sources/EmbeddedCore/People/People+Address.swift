@@ -87,7 +87,7 @@ extension People {
         }
         if let known = request.connection { return known.number }
         do {
-            return try await answers.accept(request, agent()).number
+            return try await work.answers.accept(request, agent()).number
         } catch {
             throw ChatError(connecting: error)
         }

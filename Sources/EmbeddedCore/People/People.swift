@@ -12,8 +12,6 @@ final class People: ContactKeeping {
     private struct State {
         var opening: Task<ProfileAgent, any Error>?
         var receiving: Task<Void, Never>?
-        /// Tasks that end after passing all messages on.
-        var sending: [Task<Void, Never>] = []
         var opened: ProfileAgent?
         var hasReceivedWaiting = false
         var isSuspended = false
@@ -21,7 +19,7 @@ final class People: ContactKeeping {
     }
 
     let store: ProfileStore
-    let answers: RequestAnswers
+    let work: AgentWork
     private let key: SecretBytes?
     private let network: NetworkChoice
     private let isolation: String
@@ -29,8 +27,6 @@ final class People: ContactKeeping {
     private let refused: RefusedServers
     private let make: ProfileAgent.Making
     private let incoming: AgentEvents
-    private let outgoing: OutgoingMessages
-    private let members: MemberConnections
     private let own: OwnIntroduction
     private let retry: RetryPolicy
     private let state = Lock(State())
@@ -52,18 +48,12 @@ final class People: ContactKeeping {
         self.make = make
         self.retry = retry
         incoming = AgentEvents(store)
-        outgoing = OutgoingMessages(store, retry: retry)
-        answers = RequestAnswers(store, retry: retry, joined: { [incoming] in try incoming.takeHeld() })
         own = OwnIntroduction(store: store)
-        members = MemberConnections(
+        work = AgentWork(
             store, retry: retry, server: { try Self.servers(of: store).randomElement() },
             joined: { [incoming] in try incoming.takeHeld() })
-        // Weak, as these objects hold the store.
-        store.onOutgoing { [weak outgoing, weak answers, weak members] in
-            outgoing?.notify()
-            answers?.notify()
-            members?.notify()
-        }
+        // Weak, as it holds the store.
+        store.onOutgoing { [weak work] in work?.notify() }
     }
 
     /// Opens the agent at start if needed. Returns at once. Failures such as a full disk are retried, so that
@@ -142,15 +132,16 @@ final class People: ContactKeeping {
             state.isClosed = true
             return state
         }
-        outgoing.close()
-        answers.close()
-        members.close()
         if let opened = try? await state.opening?.value {
-            await finish(opened, state.sending, until: .now + time)
+            let end = ContinuousClock.now + time
+            await work.finish(until: end)
+            // A request to a server under way ends when the connections close.
+            async let closing: Void = work.close()
+            await opened.finishSending(end)
             state.receiving?.cancel()
             await opened.stop()
+            await closing
         }
-        for task in state.sending { await task.value }
         await state.receiving?.value
     }
 
@@ -167,18 +158,6 @@ final class People: ContactKeeping {
         } catch {
             log.warning("messages left unsent until next start: error=\(sentence(of: error))")
         }
-    }
-
-    /// Passes messages to the agent and sends them, until `end` at the latest.
-    private func finish(
-        _ opened: ProfileAgent, _ sending: [Task<Void, Never>], until end: ContinuousClock.Instant
-    ) async {
-        for task in sending {
-            _ = await task.result(within: max(.zero, ContinuousClock.now.duration(to: end)))
-            // A request to a server under way ends when the connections close.
-            task.cancel()
-        }
-        await opened.finishSending(end)
     }
 
     /// Receives waiting messages once after opening, so that a short command sees the same state as a mount.
@@ -251,16 +230,13 @@ final class People: ContactKeeping {
         } catch {
             log.warning("orphaned links not deleted: error=\(sentence(of: error))")
         }
-        state.withLock { [incoming, outgoing, answers, members] state in
-            guard !state.isClosed else { return }
+        let isWanted = state.withLock { [incoming] state in
+            guard !state.isClosed else { return false }
             state.opened = opened
             state.receiving = Task { await incoming.follow(opened.agent) }
-            state.sending = [
-                Task { await answers.give(to: opened.agent) },
-                Task { await outgoing.send(over: opened.agent) },
-                Task { await members.make(over: opened.agent) },
-            ]
+            return true
         }
+        if isWanted { work.begin(over: opened.agent) }
         followSuspension()
         noteReachable()
         return opened

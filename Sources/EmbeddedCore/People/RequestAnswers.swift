@@ -10,8 +10,8 @@ final class RequestAnswers: Sendable {
     private let own: OwnIntroduction
     private let retry: RetryPolicy
     private let joined: @Sendable () throws -> Void
-    private let signal = WorkSignal()
-    private let invitationSignal = WorkSignal()
+    /// Failed attempts to join invitations, and the end of the pause after the last one.
+    private let pause = Lock((tries: 0, end: ContinuousClock.now))
 
     /// - Parameters:
     ///   - retry: pauses between attempts to join invitations.
@@ -21,35 +21,16 @@ final class RequestAnswers: Sendable {
         self.retry = retry
         self.joined = joined
         own = OwnIntroduction(store: store)
-        // For the first pass, even if closed at once.
-        notify()
     }
 
-    /// Reports new decisions. Returns at once.
-    func notify() {
-        signal.notify()
-        invitationSignal.notify()
-    }
-
-    func close() {
-        signal.finish()
-        invitationSignal.finish()
-    }
-
-    /// Works until `close` or cancellation. Only invitations wait for their servers, which other people chose.
-    func give(to agent: any ConnectionAgent) async {
-        async let invitations: Void = joinInvitations(over: agent)
-        for await _ in signal.stream { await giveAll(to: agent) }
-        await invitations
-    }
-
-    /// Joins accepted invitations. Notifications within the pause after an attempt have no effect, because they
-    /// may be frequent.
-    private func joinInvitations(over agent: any ConnectionAgent) async {
-        var (tries, pause) = (0, ContinuousClock.now)
-        for await _ in invitationSignal.stream where .now >= pause {
-            tries = await joinAll(over: agent) ? 0 : tries + 1
-            if tries > 0 { pause = .now + (retry.delay(beforeTry: tries + 1) ?? retry.maxDelay) }
+    /// Joins accepted invitations. Calls within the pause after an attempt have no effect, because they may be
+    /// frequent.
+    func joinInvitations(over agent: any ConnectionAgent) async {
+        guard pause.withLock({ $0.end <= .now }) else { return }
+        let isOver = await joinAll(over: agent)
+        pause.withLock { pause in
+            pause.tries = isOver ? 0 : pause.tries + 1
+            if !isOver { pause.end = .now + (retry.delay(beforeTry: pause.tries + 1) ?? retry.maxDelay) }
         }
     }
 
@@ -72,7 +53,7 @@ final class RequestAnswers: Sendable {
     }
 
     /// Passes all other decisions on. Failures are retried at the next notification or start.
-    private func giveAll(to agent: any ConnectionAgent) async {
+    func give(to agent: any ConnectionAgent) async {
         do {
             let (accepted, rejected, address) = try await store.reading {
                 (

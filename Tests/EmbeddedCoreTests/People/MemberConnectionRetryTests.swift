@@ -29,21 +29,20 @@ struct MemberConnectionRetryTests {
                 at: change.elapsed)
         }
         let attempts = Lock(0)
-        let connections = MemberConnections(
+        let work = AgentWork(
             core.store, retry: RetryPolicy(first: .seconds(3600), maxDelay: .seconds(3600), tries: .max),
             server: {
                 attempts.withLock { $0 += 1 }
                 throw Refused()
             }, joined: {})
-        let making = Task { await connections.make(over: agent) }
+        work.begin(over: agent)
         try await wait(until: "it is tried") { attempts.withLock { $0 } == 1 }
-        connections.notify()
+        work.notify()
         try await wait(until: "it is tried again") { attempts.withLock { $0 } > 1 }
         // A third attempt would follow at once.
         try await Task.sleep(for: .milliseconds(200))
         #expect(attempts.withLock { $0 } == 2)
-        connections.close()
-        await making.value
+        await work.close()
         await core.shutDown()
     }
 }
