@@ -13,120 +13,108 @@ final class TransferScheduler: Sendable {
     /// One attempt; returns whether to retry.
     typealias Work = @Sendable () async -> Bool
 
+    private final class Job: Sendable {
+        let lane: Lane
+        let work: Work
+
+        init(_ lane: Lane, _ work: @escaping Work) { (self.lane, self.work) = (lane, work) }
+    }
+
     private struct State {
-        var tasks: [FileID: (lane: Lane, task: Task<Void, Never>)] = [:]
-        /// Work to start after the file's current work: of another lane, or requested again during an
+        /// Work that runs, or waits for a slot or a retry.
+        var present: [FileID: Job] = [:]
+        /// Work to start after the file's present work: of another lane, or requested again during an
         /// attempt.
-        var following: [FileID: (lane: Lane, work: Work)] = [:]
-        /// Delays between attempts.
-        var backoffs: [FileID: Task<Void, Never>] = [:]
+        var following: [FileID: Job] = [:]
+        /// Files whose work is being cancelled.
+        var stopping: Set<FileID> = []
         var progress: [FileID: TransferProgress] = [:]
         var claims: Set<FileID> = []
-        var isClosed = false
+
+        /// Drops a request for more work of the present lane.
+        mutating func dropRepetition(of file: FileID) {
+            if following[file]?.lane == present[file]?.lane { following[file] = nil }
+        }
+
+        mutating func end(_ file: FileID) {
+            progress[file] = nil
+            present[file] = following.removeValue(forKey: file)
+        }
     }
 
     private let state = Lock(State())
+    private let files = WorkQueue<FileID>()
     private let slots: [Lane: AsyncSemaphore]
     private let retry: RetryPolicy
 
-    /// - Parameter running: maximum number of concurrent transfers per lane. More would share the same
-    ///   bandwidth and need more memory.
+    /// - Parameters:
+    ///   - retry: policy without a last attempt.
+    ///   - running: maximum number of concurrent transfers per lane. More would share the same bandwidth and
+    ///     need more memory.
     init(retry: RetryPolicy, running: Int = 2) {
         self.retry = retry
         slots = [
             .upload: AsyncSemaphore(running), .download: AsyncSemaphore(running),
             .deletion: AsyncSemaphore(1),
         ]
+        files.begin { [weak self] in await self?.attempt($0) ?? .idle }
     }
 
     /// Starts work on a file, retried with growing delays. If the file already has work in this lane, its
     /// delay ends, or its last attempt is followed by another. Work in another lane finishes first.
     func start(_ file: FileID, in lane: Lane, _ work: @escaping Work) {
-        state.withLock { state in
-            guard let present = state.tasks[file] else { return begin(file, in: lane, work, &state) }
-            if present.lane == lane, let backoff = state.backoffs[file] {
-                backoff.cancel()
-            } else if present.lane != lane || state.following[file] == nil {
-                state.following[file] = (lane, work)
+        let isPresent = state.withLock { state in
+            let job = Job(lane, work)
+            guard let present = state.present[file] else {
+                state.present[file] = job
+                return false
             }
+            if present.lane != lane || state.following[file] == nil { state.following[file] = job }
+            return present.lane == lane
         }
+        files.wake(file)
+        if isPresent { files.endRetryDelay(of: file) }
     }
 
-    private func begin(_ file: FileID, in lane: Lane, _ work: @escaping Work, _ state: inout State) {
-        guard let slots = slots[lane], !state.isClosed else { return }
-        let task = Task { [retry, shared = self.state, weak self] in
-            var number = 1
-            while await slots.acquire() {
-                Self.noteTry(of: file, in: lane, shared)
-                let wantsMore = await work()
-                slots.release()
-                number += 1
-                guard wantsMore, let delay = retry.delay(beforeTry: number) else { break }
-                guard await Self.wait(delay, beforeRetrying: file, shared) else { break }
-            }
-            self?.end(file)
-        }
-        state.tasks[file] = (lane, task)
-    }
-
-    /// Drops a request that the starting attempt satisfies.
-    private static func noteTry(of file: FileID, in lane: Lane, _ state: Lock<State>) {
-        state.withLock { state in
-            if state.following[file]?.lane == lane { state.following[file] = nil }
-        }
-    }
-
-    /// Waits for the delay, or until `start` ends it. Returns false if cancelled.
-    private static func wait(
-        _ delay: Duration, beforeRetrying file: FileID, _ state: Lock<State>
-    ) async -> Bool {
-        let backoff = Task { _ = try? await Task.sleep(for: delay) }
-        state.withLock { $0.backoffs[file] = backoff }
-        await withTaskCancellationHandler {
-            await backoff.value
-        } onCancel: {
-            backoff.cancel()
-        }
-        state.withLock { $0.backoffs[file] = nil }
-        return !Task.isCancelled
-    }
-
-    private func end(_ file: FileID) {
-        state.withLock { state in
-            state.tasks[file] = nil
-            state.progress[file] = nil
-            guard let (lane, work) = state.following.removeValue(forKey: file) else { return }
-            begin(file, in: lane, work, &state)
+    private func attempt(_ file: FileID) async -> WorkOutcome {
+        guard let job = state.withLock({ $0.present[file] }), let slots = slots[job.lane],
+            await slots.acquire()
+        else { return .idle }
+        state.withLock { $0.dropRepetition(of: file) }
+        let wantsMore = await job.work()
+        slots.release()
+        if wantsMore { return .retry(retry) }
+        return state.withLock { state in
+            // Otherwise ended by `stop`.
+            if state.present[file] === job { state.end(file) }
+            return state.present[file] == nil ? .idle : .more
         }
     }
 
     /// Ends all delays between attempts.
-    func retryNow() {
-        let backoffs = state.withLock { Array($0.backoffs.values) }
-        for backoff in backoffs { backoff.cancel() }
-    }
+    func retryNow() { files.endRetryDelays() }
 
-    func isBusy(with file: FileID) -> Bool { state.withLock { $0.tasks[file] != nil } }
+    func isBusy(with file: FileID) -> Bool { files.contains(file) }
 
     /// Cancels the work on a file and waits for its end. Do not call it from that work.
     func stop(_ file: FileID) async {
-        let task = state.withLock { state -> Task<Void, Never>? in
-            guard let (lane, task) = state.tasks[file] else { return nil }
-            if state.following[file]?.lane == lane { state.following[file] = nil }
-            return task
+        state.withLock { state in
+            state.stopping.insert(file)
+            state.dropRepetition(of: file)
+            state.end(file)
         }
-        task?.cancel()
-        await task?.value
+        await files.cancel(file)
+        let follows = state.withLock { state in
+            state.stopping.remove(file)
+            return state.present[file] != nil
+        }
+        if follows { files.wake(file) }
     }
 
     /// Cancels all work and accepts no more.
     func close() async {
-        let tasks = state.withLock { state in
-            state.isClosed = true
-            return state.tasks.values.map(\.task)
-        }
-        for task in tasks { task.cancel() }
-        for task in tasks { await task.value }
+        state.withLock { ($0.present, $0.following) = ([:], [:]) }
+        await files.close()
     }
 
     // MARK: - Progress
@@ -136,7 +124,7 @@ final class TransferScheduler: Sendable {
     /// Records progress. Returns whether to report it: another percent, or the end. Ignores ended transfers.
     func note(_ progress: TransferProgress, of file: FileID) -> Bool {
         state.withLock { state in
-            guard let task = state.tasks[file]?.task, !task.isCancelled else { return false }
+            guard state.present[file] != nil, !state.stopping.contains(file) else { return false }
             let last = state.progress.updateValue(progress, forKey: file)
             guard let last, last.total == progress.total, progress.done < progress.total else { return true }
             let step = max(progress.total / 100, 1)
