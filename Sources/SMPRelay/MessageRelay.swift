@@ -97,7 +97,7 @@ public final class MessageRelay: Sendable {
     }
 
     /// The memory of clients' requests and answers in bytes, beyond 52 KiB for each.
-    public var memoryInUse: Int { service.budget.used }
+    public var memoryInUse: Int { Int(service.budget.used) }
 
     /// The number of open connections.
     public var connectionCount: Int { server.connectionCount }

@@ -6,7 +6,7 @@ import Posix
 /// The chunks on disk. Stored chunks and active uploads count towards the quota.
 final class ChunkFiles: Sendable {
     private let folder: RelayFolder
-    private let quota: Quota
+    private let quota: Budget
     private let buffers = UploadBuffers()
     private let state = Lock(State())
 
@@ -27,7 +27,7 @@ final class ChunkFiles: Sendable {
         var deleted: UInt64 = 0
     }
 
-    init(folder: RelayFolder, quota: Quota) {
+    init(folder: RelayFolder, quota: Budget) {
         self.folder = folder
         self.quota = quota
     }
@@ -53,7 +53,7 @@ final class ChunkFiles: Sendable {
             }
         }
         state.withLock { $0.stored = used }
-        quota.count(used)
+        quota.takeAnyway(used)
         return byName.filter { !found.contains($0.key) }.map(\.value)
     }
 

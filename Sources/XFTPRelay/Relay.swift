@@ -63,8 +63,8 @@ public final class Relay: Sendable {
         do {
             let records = try RelayRecords(
                 path: folder.recordsPath, key: settings.key, random: settings.random)
-            let quota = Quota(settings.quota)
-            quota.count(try records.storedSize())
+            let quota = Budget(limit: settings.quota ?? .max)
+            quota.takeAnyway(try records.storedSize())
             let files = ChunkFiles(folder: folder, quota: quota)
             for record in try files.tidy(records.storedChunks()) {
                 Log("relay").warning("chunk missing on disk: size=\(record.size)")

@@ -9,7 +9,7 @@ final class RelayService: Sendable {
     let identity: ServerIdentity
     let records: RelayRecords
     let files: ChunkFiles
-    let quota: Quota
+    let quota: Budget
     let settings: RelaySettings
     /// Limits concurrent examination and execution of requests: signatures and records, but not chunk bytes.
     let turns = FairSemaphore<PeerAddress>(count: 4)
@@ -29,7 +29,7 @@ final class RelayService: Sendable {
 
     init(
         settings: RelaySettings, identity: ServerIdentity, records: RelayRecords, files: ChunkFiles,
-        quota: Quota
+        quota: Budget
     ) {
         self.quota = quota
         self.settings = settings

@@ -16,8 +16,8 @@ extension RelayService {
     func statistics(connections: Int) throws -> RelayStatistics {
         let counts = try records.counts()
         return RelayStatistics(
-            chunks: counts.chunks, unfinished: counts.unfinished, bytes: quota.taken, quota: quota.most,
-            connections: connections)
+            chunks: counts.chunks, unfinished: counts.unfinished, bytes: quota.used,
+            quota: settings.quota, connections: connections)
     }
 
     /// - Parameter age: The minimum age, or nil for all chunks.

@@ -3,19 +3,12 @@ import Base
 /// A fixed number of buffers in which uploads collect their writes.
 final class UploadBuffers: Sendable {
     static let size = 128 << 10
-    private let free: Lock<Int>
+    private let buffers: Budget
 
-    init(count: Int = 128) { free = Lock(count, rank: .innermost) }
+    init(count: UInt64 = 128) { buffers = Budget(limit: count) }
 
     /// Returns a free buffer, or nil if all are in use.
-    func take() -> Buffer? {
-        let isFree = free.withLock { free in
-            guard free > 0 else { return false }
-            free -= 1
-            return true
-        }
-        return isFree ? Buffer(of: self) : nil
-    }
+    func take() -> Buffer? { buffers.take() ? Buffer(of: self) : nil }
 
     /// Memory of `size` bytes for one upload, freed with it.
     final class Buffer {
@@ -30,7 +23,7 @@ final class UploadBuffers: Sendable {
 
         deinit {
             memory.deallocate()
-            owner.free.withLock { $0 += 1 }
+            owner.buffers.giveBack()
         }
     }
 }

@@ -16,7 +16,7 @@ import Testing
     private struct Parts {
         let folder: TemporaryFolder
         let source = MemorySource(size: ChunkStoreTests.size)
-        let usage = CacheUsage()
+        let usage = Budget()
         let store: ChunkStore
 
         init(_ form: ChunkStore.Form, memory: UInt64 = 1 << 20, isInMemory: Bool = false) throws {
@@ -88,17 +88,17 @@ import Testing
         #expect(store.chunksInMemory.map(\.number) == [5])
         try parts.expectRead(3 * Self.chunk..<6 * Self.chunk - 100)
         #expect(try parts.read(5 * Self.chunk..<7 * Self.chunk) == nil)
-        #expect(parts.usage.total == 2 * Self.chunk && store.bytesOnDisk == 2 * Self.chunk)
+        #expect(parts.usage.used == 2 * Self.chunk && store.bytesOnDisk == 2 * Self.chunk)
         #expect(try store.write(inMemory, 5) && store.isOnDisk(5) && store.chunksInMemory.isEmpty)
         try parts.expectRead(4 * Self.chunk..<6 * Self.chunk - 100)
         store.forget(3)
-        #expect(!store.holds(3) && parts.usage.total == 2 * Self.chunk)
+        #expect(!store.holds(3) && parts.usage.used == 2 * Self.chunk)
         #expect(try store.write(try await parts.fetch(3), 3) == false, "it is no longer wanted")
         store.handOver()
-        #expect(parts.usage.total == 0)
+        #expect(parts.usage.used == 0)
         try parts.expectRead(7 * Self.chunk..<7 * Self.chunk + 10)
         store.erase()
-        #expect(!store.holds(7) && parts.usage.total == 0)
+        #expect(!store.holds(7) && parts.usage.used == 0)
         #expect(try store.file?.size() == 0)
     }
 
@@ -147,7 +147,7 @@ import Testing
         #expect(!store.holds(0) && store.holds(1))
         #expect(try parts.read(5..<15) == nil)
         try parts.expectRead(Self.chunk..<Self.chunk + 10)
-        #expect(parts.usage.total == 0)
+        #expect(parts.usage.used == 0)
     }
 
     @Test(arguments: [ChunkStore.Form.stream, .content])

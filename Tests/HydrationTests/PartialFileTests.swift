@@ -316,7 +316,7 @@ import XFTP
     @Test func nameStaysWithoutANewFile() throws {
         let folder = try TemporaryFolder()
         let staging = try OpenFile(folder.path, flags: O_RDONLY)
-        let part = try PartialFileFolder(in: staging, keeps: true, CacheUsage()).open(Self.id, size: 10)
+        let part = try PartialFileFolder(in: staging, keeps: true, Budget()).open(Self.id, size: 10)
         let names = try folder.names(in: "received")
         let device = try OpenFile("/dev/null", flags: O_RDWR)
         #expect(throws: SystemError.self) { try part.replace(with: device) }

@@ -119,7 +119,7 @@ import Testing
         #expect(throws: SystemError(code: EIO, operation: "write a file")) { try failing.write([1], at: 0) }
         let error = await #expect(throws: HydrationError.self) {
             _ = try await PlainCopy.decrypting(
-                path, arguments, size: Self.size, into: failing, usage: CacheUsage(), progress: {})
+                path, arguments, size: Self.size, into: failing, usage: Budget(), progress: {})
         }
         #expect(error?.code == .cache && (error?.cause as? SystemError)?.code == EIO)
         // The stored file's error remains.

@@ -16,7 +16,7 @@ struct BudgetTests {
 
     @Test("each client has its own minimum memory")
     func own() throws {
-        let budget = ByteBudget(limit: 100_000)
+        let budget = Budget(limit: 100_000)
         let greedy = Client(number: 1, budget: budget, wakeUp: try WakeUp())
         while greedy.mayHold(10_000) { greedy.hold(10_000) }
         #expect(budget.used > 90_000)
@@ -30,7 +30,7 @@ struct BudgetTests {
 
     @Test("one client cannot use the whole budget")
     func most() throws {
-        let budget = ByteBudget(limit: 100 << 20)
+        let budget = Budget(limit: 100 << 20)
         let client = Client(number: 1, budget: budget, wakeUp: try WakeUp())
         while client.mayHold(16_384) { client.hold(16_384) }
         #expect(client.heldBytes <= HeldBytes.most && client.heldBytes > HeldBytes.most - 20_000)
@@ -40,7 +40,7 @@ struct BudgetTests {
 
     @Test("a command's bytes are held until its answer is sent")
     func answered() throws {
-        let budget = ByteBudget(limit: 1 << 20)
+        let budget = Budget(limit: 1 << 20)
         let client = Client(number: 1, budget: budget, wakeUp: try WakeUp())
         client.hold(100_000)
         client.asked()
@@ -53,7 +53,7 @@ struct BudgetTests {
 
     @Test("deliveries without memory are postponed")
     func putOff() throws {
-        let budget = ByteBudget(limit: 0)
+        let budget = Budget(limit: 0)
         let client = Client(number: 1, budget: budget, wakeUp: try WakeUp())
         let reserved = (0..<8).map { _ in client.reserveDelivery() }
         #expect(reserved.count { $0 } == 3 && reserved[0])

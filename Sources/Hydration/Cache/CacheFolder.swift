@@ -16,7 +16,7 @@ struct CacheFolder: Sendable {
     private let unread: ChunkMemory
     private let lastStore = Lock<UInt64>(0)
     private let staging: OpenFile
-    let usage = CacheUsage()
+    let usage = Budget()
     let partial: PartialFileFolder
     let savedTags: SavedTags?
 
@@ -89,7 +89,7 @@ struct CacheFolder: Sendable {
     /// Returns true if partly received files and plain copies may take `bytes` more of the disk.
     /// - Parameter file: A file on that disk; nil for the folder's.
     func hasCapacity(for bytes: UInt64, on file: OpenFile? = nil) -> Bool {
-        if let limit, usage.total + bytes > limit { return false }
+        if let limit, usage.used + bytes > limit { return false }
         guard let free = try? (file ?? folder.directory).availableBytes() else { return true }
         return free >= bytes && free - bytes >= minimumFree
     }

@@ -59,7 +59,7 @@ final class ChunkStore: Sendable {
     let box: StreamBox
     let memory: ChunkMemory
     let unread: ChunkMemory
-    private let usage: CacheUsage
+    private let usage: Budget
     let state: Lock<State>
 
     /// - Parameters:
@@ -69,7 +69,7 @@ final class ChunkStore: Sendable {
     /// - Throws: `CryptographyError` `.invalidKey`; disk errors.
     init(
         number: UInt64, _ layout: ChunkLayout, _ arguments: FileArguments, _ form: Form, in place: Place,
-        content: Range<UInt64>, memory: ChunkMemory, unread: ChunkMemory, usage: CacheUsage
+        content: Range<UInt64>, memory: ChunkMemory, unread: ChunkMemory, usage: Budget
     ) throws {
         self.number = number
         self.layout = layout
@@ -87,7 +87,7 @@ final class ChunkStore: Sendable {
             var state = State(file: partial.file)
             for chunk in partial.isNew ? [] : try Self.allocated(layout, partial.file) {
                 state.chunks[chunk] = .unchecked
-                usage.take(layout.size(of: chunk))
+                usage.takeAnyway(layout.size(of: chunk))
             }
             self.state = Lock(state)
         case .file(let file): (folder, partial, state) = (nil, nil, Lock(State(file: file)))
@@ -97,7 +97,7 @@ final class ChunkStore: Sendable {
 
     deinit {
         dropFromMemory()
-        usage.give(bytesOnDisk)
+        usage.giveBack(bytesOnDisk)
     }
 
     private func dropFromMemory() {
@@ -169,8 +169,8 @@ final class ChunkStore: Sendable {
             state.chunks[chunk] = place
             if state.isClosed { return before }
             switch (before?.takesDisk == true, place?.takesDisk == true) {
-            case (false, true): usage.take(layout.size(of: chunk))
-            case (true, false): usage.give(layout.size(of: chunk))
+            case (false, true): usage.takeAnyway(layout.size(of: chunk))
+            case (true, false): usage.giveBack(layout.size(of: chunk))
             default: break
             }
             return before
@@ -246,7 +246,7 @@ final class ChunkStore: Sendable {
     /// The core has the file. It is read until the store is gone, but never written. Blocks.
     func handOver() {
         state.withLock { state in
-            usage.give(counted(state))
+            usage.giveBack(counted(state))
             state.isClosed = true
         }
         partial?.remove()

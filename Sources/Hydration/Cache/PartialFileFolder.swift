@@ -11,13 +11,13 @@ final class PartialFileFolder: Sendable {
 
     /// The files of earlier mounts that are not in use.
     private let left: NumberedFiles
-    private let usage: CacheUsage
+    private let usage: Budget
     private let keeps: Bool
 
     /// - Parameters:
     ///   - keeps: False deletes the files of earlier mounts, and new ones have no names.
     ///   - usage: Counts the bytes of files that are not in use.
-    init(in staging: OpenFile, keeps: Bool, _ usage: CacheUsage) throws(SystemError) {
+    init(in staging: OpenFile, keeps: Bool, _ usage: Budget) throws(SystemError) {
         // A crash left these. Without them, a file with a second name is one that the core has taken over.
         for name in try PrivateFolder.names(in: staging) where name.hasPrefix(Self.handedOver) {
             unlinkat(staging.descriptor, name, 0)
@@ -25,7 +25,7 @@ final class PartialFileFolder: Sendable {
         left = try NumberedFiles("received", in: staging) { keeps && $0.links == 1 && $0.bytes > 0 }
         self.usage = usage
         self.keeps = keeps
-        usage.take(left.all.values.reduce(0) { $0 + $1.bytes })
+        usage.takeAnyway(left.all.values.reduce(0) { $0 + $1.bytes })
     }
 
     /// The files of earlier mounts that are not in use.
@@ -77,13 +77,13 @@ final class PartialFileFolder: Sendable {
 
     private func put(_ entry: NumberedFiles.Entry, of file: FileID) {
         left.put(entry, of: file)
-        usage.take(entry.bytes)
+        usage.takeAnyway(entry.bytes)
     }
 
     /// Takes an unused file out of the account. Does not block.
     func take(_ file: FileID) -> NumberedFiles.Entry? {
         let entry = left.take(file)
-        if let entry { usage.give(entry.bytes) }
+        if let entry { usage.giveBack(entry.bytes) }
         return entry
     }
 
@@ -92,7 +92,7 @@ final class PartialFileFolder: Sendable {
     /// Deletes the unused file that was written least recently. Returns false if there is none.
     func deleteOldest(sparing spared: Set<FileID>) -> Bool {
         guard let oldest = left.takeOldest(sparing: spared) else { return false }
-        usage.give(oldest.bytes)
+        usage.giveBack(oldest.bytes)
         delete(oldest)
         return true
     }

@@ -22,6 +22,6 @@ extension Hydrator {
         let (reads, load) = (context.reads, context.transfers.load)
         return HydrationActivity(
             hits: reads.hits, misses: reads.misses, failures: reads.failures, evictions: reads.evictions,
-            cachedBytes: context.cache.usage.total, waitingFiles: load.files, fetchedChunks: load.chunks)
+            cachedBytes: context.cache.usage.used, waitingFiles: load.files, fetchedChunks: load.chunks)
     }
 }

@@ -167,7 +167,7 @@ extension Hydrator {
     public func cacheReport() -> CacheReport {
         let (cache, settings) = (context.cache, context.settings)
         return CacheReport(
-            mode: settings.cacheMode, bytesOnDisk: cache.usage.total, limit: settings.cacheLimit,
+            mode: settings.cacheMode, bytesOnDisk: cache.usage.used, limit: settings.cacheLimit,
             minimumFree: settings.minimumFree, free: cache.freeBytes() ?? 0,
             files: context.registry.all.count { $0.condition.cached > 0 } + cache.partial.unusedFiles.count,
             pinned: context.retention.pinned.count)

@@ -128,11 +128,11 @@ final class WholeContent: Sendable {
 final class PlainCopy: Sendable {
     let file: OpenFile
     let size: UInt64
-    private let usage: CacheUsage
+    private let usage: Budget
 
     /// Decrypts the CryptoFile at `path` into `file` and verifies it.
     static func decrypting(
-        _ path: String, _ arguments: FileArguments, size: UInt64, into file: OpenFile, usage: CacheUsage,
+        _ path: String, _ arguments: FileArguments, size: UInt64, into file: OpenFile, usage: Budget,
         progress: @escaping @Sendable () -> Void
     ) async throws -> PlainCopy {
         let reader = try await Verification.threads.run { () throws(any Error) in
@@ -144,12 +144,12 @@ final class PlainCopy: Sendable {
         return PlainCopy(file, size: size, usage: usage)
     }
 
-    private init(_ file: OpenFile, size: UInt64, usage: CacheUsage) {
+    private init(_ file: OpenFile, size: UInt64, usage: Budget) {
         self.file = file
         self.size = size
         self.usage = usage
-        usage.take(size)
+        usage.takeAnyway(size)
     }
 
-    deinit { usage.give(size) }
+    deinit { usage.giveBack(size) }
 }

@@ -6,22 +6,16 @@ final class EarlyCopySlots: Sendable {
     let minSize: UInt64
     /// Bytes by which a copy may lag.
     let step: UInt64
-    private let free: Lock<Int>
+    private let copies: Budget
 
-    init(count: Int = 4, minSize: UInt64 = 4 << 20, step: UInt64 = 1 << 20) {
+    init(count: UInt64 = 4, minSize: UInt64 = 4 << 20, step: UInt64 = 1 << 20) {
         self.minSize = minSize
         self.step = step
-        free = Lock(count)
+        copies = Budget(limit: count)
     }
 
     /// Returns false if none is free.
-    func acquire() -> Bool {
-        free.withLock { free in
-            guard free > 0 else { return false }
-            free -= 1
-            return true
-        }
-    }
+    func acquire() -> Bool { copies.take() }
 
-    func release() { free.withLock { $0 += 1 } }
+    func release() { copies.giveBack() }
 }

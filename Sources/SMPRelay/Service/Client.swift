@@ -57,7 +57,7 @@ final class Client: Sendable {
 
     /// - Parameter budget: The budget of all clients. Tests use a separate one.
     init(
-        number: UInt64, peer: PeerAddress = .unknown, budget: ByteBudget = ByteBudget(limit: .max / 2),
+        number: UInt64, peer: PeerAddress = .unknown, budget: Budget = Budget(),
         wakeUp: WakeUp
     ) {
         self.number = number

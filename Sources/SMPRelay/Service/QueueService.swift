@@ -44,7 +44,7 @@ final class QueueService: Sendable {
     /// hundreds.
     let turns: FairSemaphore<PeerAddress>
     /// The memory of all clients.
-    let budget: ByteBudget
+    let budget: Budget
     private let wakeUp: WakeUp
     private let state = Lock(State())
     private let ended = OneTimeEvent()
@@ -83,7 +83,7 @@ final class QueueService: Sendable {
         self.database = database
         self.reader = reader
         turns = FairSemaphore(count: max(2, sysconf(Int32(_SC_NPROCESSORS_ONLN))))
-        budget = ByteBudget(limit: settings.limits.memory)
+        budget = Budget(limit: UInt64(settings.limits.memory))
         self.settings = settings
         waysOut = WaysOut(settings)
         wakeUp = try WakeUp()

@@ -44,9 +44,9 @@ public final class ChunkBuffer: @unchecked Sendable {
 
     /// Maps the pages of the first `count` bytes on a pool thread, while the owner waits for a relay. The kernel clears
     /// each page, which takes milliseconds where the machine's memory is virtual. Only the first call has an effect, and
-    /// none while `maxUnfilled` buffers wait for relays, which may be silent.
+    /// none while all of `unfilled` wait for relays, which may be silent.
     func populate(_ count: Int) {
-        guard !isPopulated, count >= Self.hugePage, Self.beginUnfilled() else { return }
+        guard !isPopulated, count >= Self.hugePage, Self.unfilled.take() else { return }
         (isPopulated, isUnfilled) = (true, true)
         // Linux 5.14; an older kernel refuses it.
         ThreadPool.shared.submit { [self] in _ = madvise(memory.baseAddress, count, Self.populateWrite) }
@@ -56,20 +56,11 @@ public final class ChunkBuffer: @unchecked Sendable {
     private static let populateWrite: Int32 = 23
 
     /// The number of populated buffers without any bytes, of this process.
-    private static let unfilled = Lock(0, rank: .innermost)
-    private static let maxUnfilled = 5
-
-    private static func beginUnfilled() -> Bool {
-        unfilled.withLock { unfilled in
-            guard unfilled < maxUnfilled else { return false }
-            unfilled += 1
-            return true
-        }
-    }
+    private static let unfilled = Budget(limit: 5)
 
     private func endUnfilled() {
         isUnfilled = false
-        Self.unfilled.withLock { $0 -= 1 }
+        Self.unfilled.giveBack()
     }
 
     public var capacity: Int { memory.count }

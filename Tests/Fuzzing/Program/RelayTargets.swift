@@ -89,7 +89,7 @@ private final class RelayFixture: Sendable {
     private static func makeService() -> RelayService {
         do {
             let folder = try RelayFolder(Scratch.newFolder("relay"))
-            let quota = Quota(Self.quota)
+            let quota = Budget(limit: Self.quota)
             return RelayService(
                 settings: RelaySettings(folder: folder.folder.path, quota: Self.quota),
                 identity: try IdentityFiles(folder.folder, key: nil).identity(.ed25519),

@@ -1,30 +1,5 @@
 import Base
 
-/// The memory limit for all clients of the relay, beyond a fixed amount for each. Thread-safe.
-final class ByteBudget: Sendable {
-    private let limit: Int
-    private let taken = Lock(0)
-
-    init(limit: Int) { self.limit = limit }
-
-    /// The used bytes.
-    var used: Int { taken.withLock { $0 } }
-
-    /// Reserves `bytes`. Returns false if they exceed the limit.
-    func take(_ bytes: Int) -> Bool {
-        taken.withLock { taken in
-            guard taken + bytes <= limit else { return false }
-            taken += bytes
-            return true
-        }
-    }
-
-    /// Adds bytes that are already in memory, even beyond the limit.
-    func takeAnyway(_ bytes: Int) { taken.withLock { $0 += bytes } }
-
-    func giveBack(_ bytes: Int) { taken.withLock { $0 -= bytes } }
-}
-
 /// The memory of one client, and its part of the shared budget. A value; its owner locks it.
 struct HeldBytes {
     /// The memory of each client outside the shared budget, in bytes: a block with its commands, and a message. A
@@ -33,12 +8,12 @@ struct HeldBytes {
     /// The maximum memory of a client in bytes.
     static let most = 1 << 20
 
-    private let budget: ByteBudget
+    private let budget: Budget
     private(set) var bytes = 0
 
-    init(_ budget: ByteBudget) { self.budget = budget }
+    init(_ budget: Budget) { self.budget = budget }
 
-    private static func shared(_ bytes: Int) -> Int { max(0, bytes - own) }
+    private static func shared(_ bytes: Int) -> UInt64 { UInt64(max(0, bytes - own)) }
 
     /// Returns whether the client may use `more` bytes.
     func mayTake(_ more: Int) -> Bool {
