@@ -5,54 +5,55 @@ import SMP
 /// The exchange with servers: subscriptions, received and sent messages, creation and deletion of queues. Its
 /// memory holds only work under way; all other state is in the database.
 final class AgentTraffic: Sendable {
-    private struct Parts: Sendable {
-        let outgoing: WorkQueue<ConnectionID>
-        let queues: WorkQueue<Int64>
-        let subscribing: WorkQueue<ServerAddress>
-        let incoming: WorkQueue<Subscriptions.Queue>
-        let subscriptions: Subscriptions
-        let receiver: Receiver
-    }
-
+    private let outgoing = WorkQueue<ConnectionID>()
+    private let queues = WorkQueue<Int64>()
+    private let subscribing = WorkQueue<ServerAddress>()
+    private let incoming = WorkQueue<Subscriptions.Queue>()
+    private let subscriptions: Subscriptions
+    private let receiver: Receiver
     private let servers: any QueueServers
-    private let feed: EventFeed
-    private let parts: Parts
     private let listening = Lock<Task<Void, Never>?>(nil)
-    /// Passes work between the parts.
-    private let follower: Follower
+    /// Starts the work that a transaction left.
+    let follow: @Sendable (StepOutcome) -> Void
 
     init(
         work: StoreWork, servers: any QueueServers, settings: AgentSettings, log: Log, feed: EventFeed
     ) {
         let times = settings.times
-        self.servers = servers
-        self.feed = feed
-        let follower = Follower()
-        self.follower = follower
-        let follow: @Sendable (StepOutcome) -> Void = { follower.follow($0) }
+        // Weak, because the queues hold the workers.
+        let follow: @Sendable (StepOutcome) -> Void = {
+            [weak outgoing, weak queues, weak subscribing] outcome in
+            if outcome.hasEvents { Task { await feed.announce() } }
+            for connection in outcome.outgoing { outgoing?.wake(connection) }
+            for connection in outcome.tryAgain { outgoing?.hurry(connection) }
+            for queue in outcome.queues { queues?.wake(queue) }
+            for server in outcome.servers { subscribing?.wake(server) }
+        }
         let subscriptions = Subscriptions(work: work, servers: servers, times: times, follow: follow)
         let receiver = Receiver(
             work: work, servers: servers, times: times, log: log, follow: follow,
-            subscribeAgain: { follower.subscribeAgain($0) })
+            subscribeAgain: { [weak subscribing] queue in
+                subscriptions.forget(queue)
+                subscribing?.wake(queue.server)
+            })
+        (self.servers, self.follow) = (servers, follow)
+        (self.subscriptions, self.receiver) = (subscriptions, receiver)
         let sender = OutgoingWorker(
             work: work, servers: servers, times: times, peer: settings.peer, follow: follow)
         let keeper = QueueWorker(work: work, servers: servers, times: times, log: log, follow: follow)
-        parts = Parts(
-            outgoing: WorkQueue { await sender.work($0) }, queues: WorkQueue { await keeper.work($0) },
-            subscribing: WorkQueue { await subscriptions.work($0) },
-            incoming: WorkQueue { await receiver.work($0) },
-            subscriptions: subscriptions, receiver: receiver)
-        follower.traffic.withLock { $0 = Follower.Weak(traffic: self) }
+        outgoing.begin { await sender.work($0) }
+        queues.begin { await keeper.work($0) }
+        subscribing.begin { await subscriptions.work($0) }
+        incoming.begin { await receiver.work($0) }
     }
 
     /// Starts reading server events and resumes unfinished work.
     func start(with unfinished: StepOutcome) {
-        let (servers, parts) = (servers, parts)
         listening.withLock { task in
-            task = Task { [weak self] in
+            task = Task { [servers, weak self] in
                 for await event in servers.events {
                     guard let self else { return }
-                    await self.take(event, parts)
+                    await self.take(event)
                 }
             }
         }
@@ -62,33 +63,33 @@ final class AgentTraffic: Sendable {
     /// Starts no more work. Does not wait for commands under way.
     func stop() {
         listening.withLock { $0 }?.cancel()
-        parts.subscribing.stop()
-        parts.incoming.stop()
-        parts.receiver.stop()
-        parts.queues.stop()
-        parts.outgoing.stop()
+        subscribing.stop()
+        incoming.stop()
+        receiver.stop()
+        queues.stop()
+        outgoing.stop()
     }
 
     /// Number of queues with a current subscription.
-    var subscribedQueues: Int { parts.subscriptions.count }
+    var subscribedQueues: Int { subscriptions.count }
 
-    var waitingMessages: Int { parts.receiver.waitingBodies }
+    var waitingMessages: Int { receiver.waitingBodies }
 
-    private func take(_ event: QueueServerEvent, _ parts: Parts) async {
+    private func take(_ event: QueueServerEvent) async {
         switch event {
         case .delivered(let server, let recipientID, let messageID, let body):
             let queue = Subscriptions.Queue(server: server, recipientID: recipientID)
-            parts.receiver.append(messageID: messageID, body: body, to: queue)
-            parts.incoming.wake(queue)
-            await parts.receiver.waitForSpace()
+            receiver.append(messageID: messageID, body: body, to: queue)
+            incoming.wake(queue)
+            await receiver.waitForSpace()
         case .ended(let server, let recipientID), .deleted(let server, let recipientID):
-            _ = await parts.subscriptions.takenOver(
+            _ = await subscriptions.takenOver(
                 Subscriptions.Queue(server: server, recipientID: recipientID))
         case .connected(let server):
-            parts.subscriptions.reset(server)
-            parts.subscribing.hurry(server)
+            subscriptions.reset(server)
+            subscribing.hurry(server)
             hurry()
-        case .disconnected(let server): parts.subscriptions.reset(server)
+        case .disconnected(let server): subscriptions.reset(server)
         }
     }
 
@@ -96,9 +97,9 @@ final class AgentTraffic: Sendable {
     /// `end`.
     func finishSending(until end: ContinuousClock.Instant) async -> Bool {
         // A new queue can make a message sendable, and a sent message can end a queue.
-        while await parts.outgoing.rest(until: end) {
-            guard await parts.queues.rest(until: end) else { return false }
-            if parts.outgoing.rests(until: end) { return true }
+        while await outgoing.rest(until: end) {
+            guard await queues.rest(until: end) else { return false }
+            if outgoing.rests(until: end) { return true }
         }
         return false
     }
@@ -106,49 +107,18 @@ final class AgentTraffic: Sendable {
     /// Returns once every reachable server was subscribed to and its waiting messages are stored, at `end` at
     /// the latest.
     func receiveWaiting(until end: ContinuousClock.Instant) async {
-        while await parts.subscribing.rest(until: end), ContinuousClock.now < end {
+        while await subscribing.rest(until: end), ContinuousClock.now < end {
             // Queued messages follow right behind the replies to `SUB`.
             try? await Task.sleep(for: .milliseconds(100))
-            guard await parts.incoming.rest(until: end) else { return }
-            let isQuiet = parts.subscribing.rests(until: end) && parts.incoming.rests(until: end)
-            if isQuiet, parts.receiver.waitingBodies == 0 { return }
+            guard await incoming.rest(until: end) else { return }
+            let isQuiet = subscribing.rests(until: end) && incoming.rests(until: end)
+            if isQuiet, receiver.waitingBodies == 0 { return }
         }
     }
 
     /// Retries failed work at once.
     func hurry() {
-        parts.outgoing.endRetryDelays()
-        parts.queues.endRetryDelays()
-    }
-
-    /// Starts the work that a transaction left.
-    func follow(_ outcome: StepOutcome) {
-        if outcome.hasEvents {
-            let feed = feed
-            Task { await feed.announce() }
-        }
-        for connection in outcome.outgoing { parts.outgoing.wake(connection) }
-        for connection in outcome.tryAgain { parts.outgoing.hurry(connection) }
-        for queue in outcome.queues { parts.queues.wake(queue) }
-        for server in outcome.servers { parts.subscribing.wake(server) }
-    }
-
-    fileprivate func subscribeAgain(_ queue: Subscriptions.Queue) {
-        parts.subscriptions.forget(queue)
-        parts.subscribing.wake(queue.server)
-    }
-}
-
-/// Breaks the reference cycle between the traffic and its parts.
-private final class Follower: Sendable {
-    struct Weak: Sendable {
-        weak let traffic: AgentTraffic?
-    }
-
-    let traffic = Lock<Weak?>(nil)
-
-    func follow(_ outcome: StepOutcome) { traffic.withLock { $0 }?.traffic?.follow(outcome) }
-    func subscribeAgain(_ queue: Subscriptions.Queue) {
-        traffic.withLock { $0 }?.traffic?.subscribeAgain(queue)
+        outgoing.endRetryDelays()
+        queues.endRetryDelays()
     }
 }
