@@ -2,6 +2,7 @@ import Base
 import ChatCore
 import Glibc
 import Posix
+import Synchronization
 
 /// A command's end of a socket of a mounted profile. All calls block; one thread at a time.
 ///
@@ -14,7 +15,7 @@ public final class ControlClient: Sendable {
     /// Directory of the socket: that of the mounted profile, except for `init(path:)`.
     public let profileFolder: String
     let channel: ControlChannel
-    private let lastID = Lock<Int64>(0)
+    private let lastID = Atomic<Int64>(0)
     private let received = Lock<ControlGreeting?>(nil)
 
     private init(_ socket: OpenFile, in folder: String) {
@@ -81,10 +82,7 @@ public final class ControlClient: Sendable {
     /// Sends a request and returns its number.
     private func begin(_ request: some ControlRequest) throws(DesktopError) -> Int64 {
         _ = try greeting
-        let id: Int64 = lastID.withLock {
-            $0 += 1
-            return $0
-        }
+        let id = lastID.wrappingAdd(1, ordering: .relaxed).newValue
         try channel.send(ControlCall(id: id, request: request))
         return id
     }

@@ -2,6 +2,7 @@ import Base
 import ChatCore
 import CoreServices
 import Posix
+import Synchronization
 import XFTP
 
 /// Uploads the files copied into the folder of links, stores their links, and revokes removed uploads. Each row states
@@ -12,7 +13,7 @@ final class LinkUploads: Sendable {
     private let store: LinkStore
     private let outcomes: LinkOutcomes
     private let transfers = LinkTransfers()
-    private let isFollowing = Lock(false)
+    private let isFollowing = Atomic(false)
     private let work = WorkQueue<Int64>()
     private let tasks = TaskSet()
     private let retry: RetryPolicy
@@ -159,14 +160,10 @@ final class LinkUploads: Sendable {
     // MARK: - Events of the core
 
     private func follow() {
-        guard !isFollowing.withLock({ $0 }) else { return }
+        guard !isFollowing.load(ordering: .relaxed) else { return }
         // Subscribed before the first transfer, so that no event is missed. One of two concurrent subscriptions ends.
         let events = core.events()
-        let isFirst = isFollowing.withLock { isFollowing in
-            defer { isFollowing = true }
-            return !isFollowing
-        }
-        guard isFirst else { return }
+        guard !isFollowing.exchange(true, ordering: .relaxed) else { return }
         tasks.spawn { [weak self] in
             for await event in events {
                 guard let self else { return }

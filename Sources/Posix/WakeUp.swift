@@ -1,6 +1,6 @@
-import Base
 import CLinux
 import Glibc
+import Synchronization
 
 /// Wakes a thread that waits in poll(2): an eventfd. Any thread may notify; of several waiting threads one wakes for certain.
 public final class WakeUp: Sendable {
@@ -44,7 +44,7 @@ public func poll(_ requests: inout [pollfd], milliseconds: Int32) -> Int {
         // Results of an earlier wait are still there.
         for index in requests.indices { requests[index].revents = 0 }
         if code != EINTR {
-            pollFailures.report(SystemError(code: code, operation: "wait for a descriptor"))
+            PollFailures.report(SystemError(code: code, operation: "wait for a descriptor"))
             usleep(50_000)
         }
         guard milliseconds != 0 else { return 0 }
@@ -56,16 +56,11 @@ public func poll(_ requests: inout [pollfd], milliseconds: Int32) -> Int {
 }
 
 /// Logs failing waits once.
-private struct PollFailures: Sendable {
-    private let isReported = Lock(false)
+private enum PollFailures {
+    private static let isReported = Atomic(false)
 
-    func report(_ error: SystemError) {
-        let isFirst = isReported.withLock { isReported in
-            defer { isReported = true }
-            return !isReported
-        }
-        if isFirst { Log("posix").error("\(error.sentence) Retrying silently from now on.") }
+    static func report(_ error: SystemError) {
+        guard !isReported.exchange(true, ordering: .relaxed) else { return }
+        Log("posix").error("\(error.sentence) Retrying silently from now on.")
     }
 }
-
-private let pollFailures = PollFailures()

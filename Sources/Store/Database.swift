@@ -4,6 +4,7 @@ import Cryptography
 import Glibc
 import Posix
 import SealedPages
+import Synchronization
 
 /// A SQLite database with one connection. All calls block (disk, write locks of other processes), so async code calls
 /// them through `ThreadPool.shared.run`. Thread-safe; one call runs at a time. Calls inside a transaction use its
@@ -23,8 +24,8 @@ public final class Database: @unchecked Sendable {
     private let connection: Connection
     private let mutex = PthreadMutex(refusesRelocking: true)
     private let lockClass: LockClass
-    /// The thread that holds `mutex`.
-    private let holder = Lock<pthread_t?>(nil)
+    /// The thread that holds `mutex`, or 0.
+    private let holder = Atomic<pthread_t>(0)
     /// The `synchronous` setting between transactions.
     private let usual: String
     private let busyTimeout: Duration
@@ -213,17 +214,17 @@ public final class Database: @unchecked Sendable {
     private func lock() {
         lockClass.willLock(mutex.address)
         precondition(mutex.lock(), "a database was used inside its own transaction")
-        holder.withLock { $0 = pthread_self() }
+        holder.store(pthread_self(), ordering: .relaxed)
     }
 
     private func unlock() {
-        holder.withLock { $0 = nil }
+        holder.store(0, ordering: .relaxed)
         mutex.unlock()
         lockClass.didUnlock(mutex.address)
     }
 
     /// Whether the calling thread is inside a transaction of this database, where slow work is not allowed.
-    public var isInTransaction: Bool { holder.withLock { $0 == pthread_self() } }
+    public var isInTransaction: Bool { holder.load(ordering: .relaxed) == pthread_self() }
 
     /// Switches to WAL mode. The switch needs exclusive access, and SQLite does not apply the busy timeout to it. This
     /// matters when two processes open a new database at once.

@@ -2,13 +2,14 @@ import Base
 import Cryptography
 import SMP
 import Store
+import Synchronization
 
 /// The database of connections. All calls block.
 final class AgentStore: Sendable {
     private let database: Database
     private let tools: AgentTools
     private let clock: StoredClock
-    private let closed = Lock(false)
+    private let closed = Atomic(false)
 
     /// Retention of received hashes: at least as long as servers keep messages.
     static let receivedAge = Duration.seconds(21 * 86_400)
@@ -36,11 +37,11 @@ final class AgentStore: Sendable {
 
     /// Waits for the current transaction. All later calls fail.
     func close() {
-        closed.withLock { $0 = true }
+        closed.store(true, ordering: .releasing)
         database.close()
     }
 
-    var isClosed: Bool { closed.withLock { $0 } }
+    var isClosed: Bool { closed.load(ordering: .acquiring) }
 }
 
 /// Work to start after a committed transaction.

@@ -4,6 +4,7 @@ import ChatCore
 import Cryptography
 import Glibc
 import Posix
+import Synchronization
 
 /// The folder of plain copies and of chunks that the core does not keep, and the limit of all partly received
 /// files. Every file in it is unlinked as soon as it is created. Other partly received files lie in `partial`.
@@ -14,7 +15,7 @@ struct CacheFolder: Sendable {
     private let minimumFree: UInt64
     private let memory: ChunkMemory
     private let unread: ChunkMemory
-    private let lastStore = Lock<UInt64>(0)
+    private static let lastStore = Atomic<UInt64>(0)
     private let staging: OpenFile
     let usage = Budget()
     let partial: PartialFileFolder
@@ -59,10 +60,7 @@ struct CacheFolder: Sendable {
         _ file: FileID, _ layout: ChunkLayout, _ arguments: FileArguments, _ form: ChunkStore.Form,
         content: Range<UInt64>
     ) throws -> ChunkStore {
-        let number = lastStore.withLock { last in
-            last += 1
-            return last
-        }
+        let number = Self.lastStore.wrappingAdd(1, ordering: .relaxed).newValue
         let part = form.isKept ? try partial.open(file, size: layout.streamSize) : nil
         do {
             return try ChunkStore(

@@ -12,7 +12,7 @@ final class UnreadTotals: Sendable {
     private let name: String
     private let watch: FileWatch?
     private let token: FileWatch.Token?
-    private let last = Lock<Int?>(nil)
+    private let last = Atomic(-1)
 
     private static let nextNumber = Atomic(0)
 
@@ -43,8 +43,7 @@ final class UnreadTotals: Sendable {
     }
 
     func set(_ count: Int) {
-        guard last.withLock({ $0 }) != count else { return }
-        last.withLock { $0 = count }
+        guard last.exchange(count, ordering: .relaxed) != count else { return }
         // Fixed width, so that a read never sees a partial number.
         let digits = String(count)
         let text = String(repeating: "0", count: max(0, 8 - digits.count)) + digits

@@ -3,6 +3,7 @@ import ChatCore
 import Cryptography
 import Glibc
 import Posix
+import Synchronization
 
 /// Writes the CryptoFile of a draft into its own folder in the core's staging folder, at once after the close
 /// or in pieces while the draft is written (`EarlyCopy`).
@@ -18,7 +19,7 @@ final class StagedFileWriter: @unchecked Sendable {
     private let mutex = BlockingMutex(rank: .stagedFile)
     private let writer: Writer
     private var isDiscarded = false
-    private let progress = Lock<UInt64>(0)
+    private let progress = Atomic<UInt64>(0)
 
     /// The data directory must not show names for recipients. A core that needs the name adds a second one.
     private static let fileName = "content"
@@ -49,7 +50,7 @@ final class StagedFileWriter: @unchecked Sendable {
     }
 
     /// Number of bytes copied from the draft.
-    var copied: UInt64 { progress.withLock { $0 } }
+    var copied: UInt64 { progress.load(ordering: .acquiring) }
 
     /// Appends the bytes of `source` up to `end`, which must not change, while `isWanted` returns true.
     /// - Throws: `Outdated` if the copy is not wanted or was discarded.
@@ -66,7 +67,7 @@ final class StagedFileWriter: @unchecked Sendable {
                 guard count > 0 else { throw Outdated() }
                 try append(UnsafeRawBufferPointer(rebasing: piece[..<count]))
                 position += UInt64(count)
-                progress.withLock { $0 = position }
+                progress.store(position, ordering: .releasing)
             }
         }
     }

@@ -1,6 +1,7 @@
 import Base
 import Network
 import Posix
+import Synchronization
 
 /// A running `simplex-chat` with its own profile, and a client of it: the phone of a measure, or the core under a
 /// mount.
@@ -11,7 +12,7 @@ final class OfficialChatProgram: Sendable {
     let port: UInt16
     private let socket: WebSocketClient
     private let heard: Heard
-    private let count = Lock(0)
+    private let count = Atomic(0)
 
     /// The required programs.
     static let programs = ["simplex-chat", "smp-server", "xftp-server"]
@@ -64,10 +65,7 @@ final class OfficialChatProgram: Sendable {
     /// Returns the core's answer to a command. A refusal fails the measure.
     @discardableResult
     func command(_ text: String, on stage: Stage) async throws -> String {
-        let number = count.withLock { count in
-            count += 1
-            return count
-        }
+        let number = count.wrappingAdd(1, ordering: .relaxed).newValue
         let mark = #""corrId":"bench-\#(number)""#
         let quoted = text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")
         try socket.send(Array(#"{\#(mark),"cmd":"\#(quoted)"}"#.utf8))

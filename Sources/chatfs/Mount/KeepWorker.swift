@@ -8,6 +8,7 @@ import Hydration
 import Keeping
 import MessageBus
 import Posix
+import Synchronization
 
 /// Receives files by the keep rules and reports expiring ones: performs the effects of `KeepPlan`.
 ///
@@ -18,7 +19,7 @@ final class KeepWorker: Sendable {
     private let core: any ChatCore
     private let elsewhere: KeptElsewhere
     /// Whether the core cannot be reached: files on another machine cannot be brought then.
-    private let isAway = Lock(false)
+    private let isAway = Atomic(false)
     private let hydrator: Hydrator
     private let fileSystem: FileSystem
     private let arrivals: ArrivalRule
@@ -130,9 +131,9 @@ final class KeepWorker: Sendable {
         case .newChatItems, .chatItemsDeleted, .itemChanged(_, .updated): wake()
         case .itemChanged(let item, let cause) where item.direction == .received: changed(item, cause)
         case .fileProgress(let progress): progressed(progress.file)
-        case .coreUnreachable: isAway.withLock { $0 = true }
+        case .coreUnreachable: isAway.store(true, ordering: .relaxed)
         case .coreReachable:
-            isAway.withLock { $0 = false }
+            isAway.store(false, ordering: .relaxed)
             tryAgain()
         case .chatRemoved(let chat): forget(chat)
         default: break
@@ -294,7 +295,7 @@ final class KeepWorker: Sendable {
             position = end
             try Task.checkCancellation()
         }
-        if rules.keepsAnything, !isAway.withLock({ $0 }) {
+        if rules.keepsAnything, !isAway.load(ordering: .relaxed) {
             try await elsewhere.scan { candidates in
                 let (wanted, hasEnough) = plan.withLock { plan in
                     (candidates.flatMap { plan.consider($0, now: now) }, plan.hasEnough)
