@@ -1,5 +1,5 @@
-import Base
 import Glibc
+import Synchronization
 
 /// Reports once when a mount has left this process's mount table. A thread waits for changes with poll(2) on
 /// /proc/self/mountinfo (proc(5)).
@@ -8,7 +8,7 @@ public final class MountWatch: Sendable {
     private let gone: @Sendable () -> Void
     private let table: OpenFile
     private let wakeUp: WakeUp
-    private let isStopped = Lock(false)
+    private let isStopped = Atomic(false)
 
     /// - Parameter gone: Called on the watch's thread.
     /// - Throws: If the table cannot be opened, or descriptors or threads are missing.
@@ -23,7 +23,7 @@ public final class MountWatch: Sendable {
 
     /// Ends the thread. No report starts afterwards.
     public func stop() {
-        isStopped.withLock { $0 = true }
+        isStopped.store(true, ordering: .releasing)
         wakeUp.notify()
     }
 
@@ -32,7 +32,7 @@ public final class MountWatch: Sendable {
             pollfd(fd: table.descriptor, events: Int16(POLLPRI), revents: 0),
             pollfd(fd: wakeUp.descriptor, events: Int16(POLLIN), revents: 0),
         ]
-        while !isStopped.withLock({ $0 }) {
+        while !isStopped.load(ordering: .acquiring) {
             // If the table is temporarily unreadable (ENFILE), the next change gives another chance.
             if let exists = try? mount.exists(), !exists { return gone() }
             poll(&requests, milliseconds: -1)

@@ -5,12 +5,12 @@ import Posix
 /// Deletes expired chunks at the start and periodically, on its own thread. Commands check expiry themselves, so they
 /// do not wait for it.
 final class Sweeper: Sendable {
-    private let wakeUp: WakeUp
-    private let isStopping = Lock(false)
+    /// Signalled by `stop`.
+    private let stopping: WakeUp
     private let ended = OneTimeEvent()
 
     init(service: RelayService, expiry: Duration) throws(SystemError) {
-        wakeUp = try WakeUp()
+        stopping = try WakeUp()
         let pause = min(600, max(1, expiry.components.seconds / 8)) * 1000
         let start = service.now
         Thread.start("relay-sweeper") { [self] in
@@ -31,14 +31,12 @@ final class Sweeper: Sendable {
 
     /// Returns true if the sweeper must stop.
     private func sleep(milliseconds: Int64) -> Bool {
-        var requests = [pollfd(fd: wakeUp.descriptor, events: Int16(POLLIN), revents: 0)]
-        poll(&requests, milliseconds: Int32(clamping: milliseconds))
-        return isStopping.withLock { $0 }
+        var requests = [pollfd(fd: stopping.descriptor, events: Int16(POLLIN), revents: 0)]
+        return poll(&requests, milliseconds: Int32(clamping: milliseconds)) > 0
     }
 
     func stop() async {
-        isStopping.withLock { $0 = true }
-        wakeUp.notify()
+        stopping.notify()
         await ended.wait()
     }
 }
