@@ -20,18 +20,12 @@ final class MountNotifications: Sendable {
         var isStopped = false
     }
 
-    // A struct, as `Lock` requires.
-    private struct Revealing {
-        var reveal: (@Sendable (FileLocation) -> Void)?
-    }
-
     private let source: NotificationSource
     private let fileSystem: FileSystem
     private let settings: MountSettings
     private let folder: String
     private let actions: NotificationActions
     private let pictures: NotificationPictures?
-    private let revealing: Lock<Revealing>
     private let state = Lock(State())
     private let log = Log("notifications")
 
@@ -58,13 +52,10 @@ final class MountNotifications: Sendable {
         source = NotificationSource(
             core: core.core, contents: hydrator, lister: fileSystem.lister,
             phone: settings.coreChoice.official?.isPhone == true ? AwaitedPhone(of: core.core.profile) : nil)
-        let revealing = Lock(Revealing())
-        self.revealing = revealing
         actions = NotificationActions(
             core: core, fileSystem: fileSystem, cacheRequests: cacheRequests,
             mountpoint: settings.mountpoint,
-            permissions: RememberedPermissions(mount: settings.configuredName),
-            reveal: { location in revealing.withLock { $0.reveal }?(location) })
+            permissions: RememberedPermissions(mount: settings.configuredName))
         // Subscribed before the current state is read, so that no event is lost.
         let (drafts, contents) = (outbox.draftChanges(), hydrator.changes())
         let following = source.follow(fileSystem) { self.tell($0) }
@@ -139,7 +130,6 @@ final class MountNotifications: Sendable {
             missed += await source.requests()
             missed += await source.changedKeys()
             let notifier = try Notifier(notifierSettings(own), told: told)
-            revealing.withLock { $0.reveal = { [weak notifier] in notifier?.reveal($0) } }
             let early = state.withLock { state -> [NotificationEvent]? in
                 guard !state.isStopped else { return nil }
                 state.notifier = notifier
@@ -166,6 +156,8 @@ final class MountNotifications: Sendable {
 
     private func notifierSettings(_ own: OpenFile) -> NotifierSettings {
         let (lister, mountpoint, muted) = (fileSystem.lister, settings.mountpoint, MutedChats(in: own))
+        var actions = actions
+        actions.reveal = { [weak self] location in self?.state.withLock { $0.notifier }?.reveal(location) }
         return NotifierSettings(
             mode: settings.notifications, preview: settings.notificationPreviews,
             silenced: settings.silencedNotifications, folder: own,

@@ -17,7 +17,7 @@ struct NotificationActions: Sendable {
     let mountpoint: String
     let permissions: RememberedPermissions
     /// Shows files in a desktop program.
-    let reveal: @Sendable (FileLocation) -> Void
+    var reveal: @Sendable (FileLocation) -> Void = { _ in }
 
     /// Performs an action. Returns the reason for a failure as a sentence, or nil on success.
     func perform(_ action: NotificationAction) async -> String? {
