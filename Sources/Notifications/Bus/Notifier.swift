@@ -9,15 +9,19 @@ public final class Notifier: Sendable {
     private struct Inbox {
         var events: [NotificationEvent] = []
         var locations: [FileLocation] = []
+    }
+
+    private struct State {
+        var inbox = Inbox()
+        var unread: [ChatReference: Int]
         var isStopped = false
     }
 
     private let settings: NotifierSettings
-    private let inbox = Lock(Inbox())
+    private let state: Lock<State>
     private let hasEnded = Monitor(false)
     private let wakeUp: WakeUp
     private let totals: UnreadTotals?
-    private let unreadNow = Lock<[ChatReference: Int]>([:])
 
     /// - Parameter told: The state that an earlier mount left.
     /// - Throws: An error if no descriptor or thread is available.
@@ -25,6 +29,7 @@ public final class Notifier: Sendable {
         self.settings = settings
         let wakeUp = try WakeUp()
         self.wakeUp = wakeUp
+        state = Lock(State(unread: told.unread.byChat))
         totals = settings.runtimeFolder.flatMap { UnreadTotals(in: $0) { wakeUp.notify() } }
         try Thread.begin("notifications") { self.run(told) }
     }
@@ -32,10 +37,10 @@ public final class Notifier: Sendable {
     /// Adds events. Never waits.
     public func tell(_ events: [NotificationEvent]) {
         guard !events.isEmpty else { return }
-        let isFirst = inbox.withLock { inbox in
-            guard !inbox.isStopped else { return false }
-            defer { inbox.events += events }
-            return inbox.events.isEmpty
+        let isFirst = state.withLock { state in
+            guard !state.isStopped else { return false }
+            defer { state.inbox.events += events }
+            return state.inbox.events.isEmpty
         }
         // One wake-up serves many events.
         if isFirst { wakeUp.notify() }
@@ -43,16 +48,16 @@ public final class Notifier: Sendable {
 
     /// Shows files in a desktop program. Never waits.
     public func reveal(_ location: FileLocation) {
-        inbox.withLock { if !$0.isStopped { $0.locations.append(location) } }
+        state.withLock { if !$0.isStopped { $0.inbox.locations.append(location) } }
         wakeUp.notify()
     }
 
     /// Number of unseen arrivals by chat.
-    public var unread: [ChatReference: Int] { unreadNow.withLock { $0 } }
+    public var unread: [ChatReference: Int] { state.withLock { $0.unread } }
 
     /// Stops notifying; the next mount notifies of the rest. Blocks briefly.
     public func stop() {
-        inbox.withLock { $0 = Inbox(isStopped: true) }
+        state.withLock { ($0.inbox, $0.isStopped) = (Inbox(), true) }
         wakeUp.notify()
         hasEnded.wait { $0 ? true : nil }
     }
@@ -61,15 +66,14 @@ public final class Notifier: Sendable {
 
     private func run(_ told: NotificationRecord) {
         var driver = NotificationDriver(settings, told, totals)
-        unreadNow.withLock { $0 = told.unread.byChat }
-        while let new = inbox.withLock({ inbox -> Inbox? in
-            defer { if !inbox.isStopped { inbox = Inbox() } }
-            return inbox.isStopped ? nil : inbox
+        while let new = state.withLock({ state -> Inbox? in
+            defer { state.inbox = Inbox() }
+            return state.isStopped ? nil : state.inbox
         }) {
             driver.process(new.events)
             for location in new.locations { driver.reveal(location) }
             let unread = driver.unread
-            unreadNow.withLock { $0 = unread }
+            state.withLock { $0.unread = unread }
             driver.sleep(wakeUp)
         }
         driver.finish()
