@@ -6,11 +6,10 @@ import ChatCore
 public final class StandaloneTransfer: Sendable {
     private let core: any ChatCore
     private let file: FileID?
-    private let standing: Lock<StandaloneState>
-    private let following = Lock<Task<Void, Never>?>(nil)
+    private let standing: Lock<(state: StandaloneState, following: Task<Void, Never>?)>
 
     /// The current progress.
-    public var state: StandaloneState { standing.withLock { $0 } }
+    public var state: StandaloneState { standing.withLock { $0.state } }
 
     /// Begins a transfer. A refused transfer is over at once, with its problem.
     public static func begin(
@@ -43,13 +42,13 @@ public final class StandaloneTransfer: Sendable {
     private init(_ core: any ChatCore, _ file: FileID?, _ state: StandaloneState) {
         self.core = core
         self.file = file
-        standing = Lock(state)
+        standing = Lock((state, nil))
     }
 
     /// Cancels the transfer and removes its remains. Waits at most ten seconds; an unreachable core is told later.
     public func cancel() async {
         guard let file, end(problem: "The transfer was cancelled.") else { return }
-        following.withLock { $0 }?.cancel()
+        standing.withLock { $0.following }?.cancel()
         let cancelling = Task { [core] in
             do throws(ChatError) {
                 try await core.cancelStandaloneFile(file)
@@ -63,15 +62,15 @@ public final class StandaloneTransfer: Sendable {
 
     /// Cancels the transfer because the client hung up before it got the link.
     func withdraw() async {
-        standing.withLock { $0.isOver = $0.isOver && $0.link == nil }
+        standing.withLock { $0.state.isOver = $0.state.isOver && $0.state.link == nil }
         await cancel()
     }
 
     /// Returns false if the transfer was over.
     private func end(problem: String) -> Bool {
-        standing.withLock { state in
-            guard !state.isOver else { return false }
-            (state.problem, state.isOver) = (problem, true)
+        standing.withLock { standing in
+            guard !standing.state.isOver else { return false }
+            (standing.state.problem, standing.state.isOver) = (problem, true)
             return true
         }
     }
@@ -79,9 +78,9 @@ public final class StandaloneTransfer: Sendable {
     private func follow(_ file: FileID, _ events: AsyncStream<ChatEvent>) {
         let task = Task { [standing] in
             for await event in events {
-                let isOver = standing.withLock { state in
-                    state.take(event, of: file)
-                    return state.isOver
+                let isOver = standing.withLock { standing in
+                    standing.state.take(event, of: file)
+                    return standing.state.isOver
                 }
                 if isOver { return }
             }
@@ -89,7 +88,7 @@ public final class StandaloneTransfer: Sendable {
                 _ = self.end(problem: "The mount was left before the transfer was complete.")
             }
         }
-        following.withLock { $0 = task }
+        standing.withLock { $0.following = task }
     }
 }
 
