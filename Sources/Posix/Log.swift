@@ -15,29 +15,26 @@ public struct Log: Sendable {
 
     public init(_ subject: String) { self.subject = subject }
 
-    private struct Settings {
+    private struct State {
         var destination: LogDestination = .standardError(prefixed: false)
+        /// The recent lines of each subject.
+        var recent: [String: RepetitionLimit<String>] = [:]
     }
 
-    private static let settings = Lock(Settings())
+    private static let state = Lock(State())
     /// The number of the highest written level.
     private static let threshold = Atomic(LogLevel.notice.rawValue)
     private static let start = ContinuousClock.now
-    /// The recent lines of each subject.
-    private static let recent = Lock<[String: RepetitionLimit<String>]>([:])
 
     /// Lines above `level` are dropped. Under systemd (`JOURNAL_STREAM`) lines have a prefix.
     public static func configure(level: LogLevel) {
         threshold.store(level.rawValue, ordering: .relaxed)
-        settings.withLock {
-            $0 = Settings(
-                destination: .standardError(prefixed: getenv("JOURNAL_STREAM") != nil))
-        }
+        send(to: .standardError(prefixed: getenv("JOURNAL_STREAM") != nil))
     }
 
     /// Sets the destination of further lines.
     public static func send(to destination: LogDestination) {
-        settings.withLock { $0.destination = destination }
+        state.withLock { $0.destination = destination }
     }
 
     /// Returns true if lines of this level are written. Takes no lock.
@@ -57,20 +54,18 @@ public struct Log: Sendable {
 
     private func write(_ level: LogLevel, _ line: () -> String) {
         guard Self.isOn(level) else { return }
-        let settings = Self.settings.withLock { $0 }
         var text = line()
-        if level < .debug {
-            guard case .say(let dropped) = verdict(on: text) else { return }
-            if dropped > 0 { text += " (and \(dropped) more before)" }
-        }
-        if let request = Self.request { text += " request=\(request)" }
-        settings.destination.write(text, subject: subject, level: level)
-    }
-
-    private func verdict(on text: String) -> RepetitionLimit<String>.Verdict {
         let now = ContinuousClock.now - Self.start
-        return Self.recent.withLock { recent in
-            recent[subject, default: RepetitionLimit(maxCount: 200)].verdict(on: text, now: now)
+        let (destination, verdict) = Self.state.withLock { state in
+            let verdict =
+                level < .debug
+                ? state.recent[subject, default: RepetitionLimit(maxCount: 200)].verdict(on: text, now: now)
+                : .say(keptBack: 0)
+            return (state.destination, verdict)
         }
+        guard case .say(let dropped) = verdict else { return }
+        if dropped > 0 { text += " (and \(dropped) more before)" }
+        if let request = Self.request { text += " request=\(request)" }
+        destination.write(text, subject: subject, level: level)
     }
 }
