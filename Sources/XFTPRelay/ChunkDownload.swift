@@ -6,7 +6,6 @@ import Posix
 /// the connection's buffer and encrypts it in place.
 final class ChunkDownload: BodySource, @unchecked Sendable {
     // Safe: only the connection's thread changes state.
-    private var given = 0
     private var box: StreamBox
     /// Computed after the chunk was sent.
     private var tag: [UInt8] = []
@@ -24,17 +23,11 @@ final class ChunkDownload: BodySource, @unchecked Sendable {
         self.box = box
     }
 
-    func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
-        let count = try give(buffer)
-        given += count
-        return count
-    }
-
-    private func give(_ buffer: UnsafeMutableRawBufferPointer) throws -> Int {
-        if given < block.count {
-            return copy(block, from: given, to: buffer)
+    func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws -> Int {
+        if offset < block.count {
+            return copy(block, from: offset, to: buffer)
         }
-        let position = given - block.count
+        let position = offset - block.count
         guard position < size else {
             if tag.isEmpty { tag = box.tag() }
             return copy(tag, from: position - size, to: buffer)

@@ -88,12 +88,12 @@ struct ByteQueueTests {
             var given: [UInt8] = []
             var buffer = [UInt8](repeating: 0, count: size)
             while given.count < body.length {
-                let count = try buffer.withUnsafeMutableBytes { try body.read(into: $0) }
+                let count = try buffer.withUnsafeMutableBytes { try body.read(into: $0, at: given.count) }
                 try #require(count > 0 && count <= size)
                 given += buffer.prefix(count)
             }
             #expect(given == [1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
-            #expect(try buffer.withUnsafeMutableBytes { try body.read(into: $0) } == 0)
+            #expect(try buffer.withUnsafeMutableBytes { try body.read(into: $0, at: 10) } == 0)
         }
         #expect(JoinedBody([]).length == 0)
     }

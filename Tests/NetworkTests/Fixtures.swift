@@ -61,7 +61,7 @@ final class Zeros: BodySource {
     let length: Int
     init(length: Int) { self.length = length }
 
-    func read(into buffer: UnsafeMutableRawBufferPointer) -> Int {
+    func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) -> Int {
         buffer.initializeMemory(as: UInt8.self, repeating: 0)
         return buffer.count
     }
@@ -70,7 +70,7 @@ final class Zeros: BodySource {
 /// An announced body whose source waits on its gate: the connection stays silent.
 final class Silence: BodySource {
     let length = 1
-    func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+    func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws -> Int {
         throw NetworkError(.body, "Nothing to say.")
     }
 }

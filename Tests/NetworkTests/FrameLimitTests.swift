@@ -151,7 +151,7 @@ struct FrameLimitTests {
             let length = 10
             let fails: Bool
             init(fails: Bool) { self.fails = fails }
-            func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+            func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws -> Int {
                 if fails { throw Broken() }
                 return 0
             }

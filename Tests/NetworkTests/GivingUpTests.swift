@@ -56,7 +56,9 @@ import Testing
         struct Broken: Error {}
         final class Source: BodySource {
             let length = 1 << 20
-            func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int { throw Broken() }
+            func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws -> Int {
+                throw Broken()
+            }
         }
         let place = try Place.open()
         let client = try await place.connect()
@@ -74,7 +76,7 @@ import Testing
     @Test func aSourceThatEndsTooSoonIsAnError() async throws {
         final class Source: BodySource {
             let length = 1 << 20
-            func read(into buffer: UnsafeMutableRawBufferPointer) -> Int { 0 }
+            func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) -> Int { 0 }
         }
         let place = try Place.open()
         let client = try await place.connect()
@@ -123,7 +125,7 @@ import Testing
             let length = 1 << 20
             let breaks: Bool
             init(breaks: Bool) { self.breaks = breaks }
-            func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+            func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws -> Int {
                 if breaks { throw Broken() }
                 return 0
             }

@@ -142,8 +142,9 @@ import Testing
     private static func bytes(of body: any BodySource, pieces: Int) throws -> [UInt8] {
         var bytes: [UInt8] = []
         while bytes.count < body.length {
+            let offset = bytes.count
             bytes += try [UInt8](unsafeUninitializedCapacity: pieces) { buffer, count in
-                count = try body.read(into: UnsafeMutableRawBufferPointer(buffer))
+                count = try body.read(into: UnsafeMutableRawBufferPointer(buffer), at: offset)
             }
         }
         return bytes

@@ -183,7 +183,6 @@ final class ScriptedPhone: @unchecked Sendable {
 /// A body in memory that reports its progress.
 private final class WatchedBody: BodySource {
     private let body: BytesBody
-    private let given = Lock(0)
     private let sends: @Sendable (Int) -> Void
 
     init(_ bytes: [UInt8], sends: @escaping @Sendable (Int) -> Void) {
@@ -193,13 +192,9 @@ private final class WatchedBody: BodySource {
 
     var length: Int { body.length }
 
-    func read(into buffer: UnsafeMutableRawBufferPointer) -> Int {
-        let count = body.read(into: buffer)
-        let total = given.withLock { given in
-            given += count
-            return given
-        }
-        sends(total)
+    func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) -> Int {
+        let count = body.read(into: buffer, at: offset)
+        sends(offset + count)
         return count
     }
 }

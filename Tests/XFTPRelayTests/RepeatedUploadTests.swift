@@ -12,7 +12,6 @@ import XFTP
     /// The block of an upload and half of its bytes, then the rest on demand.
     private final class Halting: BodySource {
         private let bytes: [UInt8]
-        private let given = Lock(0)
         private let isHeld = Lock(true)
         var length: Int { bytes.count }
 
@@ -20,13 +19,11 @@ import XFTP
 
         func goOn() { isHeld.withLock { $0 = false } }
 
-        func read(into buffer: UnsafeMutableRawBufferPointer) -> Int {
-            let start = given.withLock { $0 }
+        func read(into buffer: UnsafeMutableRawBufferPointer, at start: Int) -> Int {
             while start >= bytes.count / 2, isHeld.withLock({ $0 }) { usleep(1000) }
             let end = start < bytes.count / 2 ? bytes.count / 2 : bytes.count
             let piece = bytes[start..<min(end, start + buffer.count)]
             buffer.copyBytes(from: piece)
-            given.withLock { $0 += piece.count }
             return piece.count
         }
     }

@@ -244,7 +244,6 @@ private final class BrokenBody: BodySource {
     private let bytes: [UInt8]
     private let end: Int
     private let stalls: Bool
-    private let position = Lock(0)
 
     init(_ bytes: [UInt8], at end: Int, stalls: Bool) {
         self.bytes = bytes
@@ -254,15 +253,13 @@ private final class BrokenBody: BodySource {
 
     var length: Int { bytes.count }
 
-    func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
-        let start = position.withLock { $0 }
+    func read(into buffer: UnsafeMutableRawBufferPointer, at start: Int) throws -> Int {
         guard start < end else {
             if stalls { sleep(4) }
             throw Vanished()
         }
         let count = min(buffer.count, end - start)
         bytes.withUnsafeBytes { buffer.copyMemory(from: .init(rebasing: $0[start..<start + count])) }
-        position.withLock { $0 += count }
         return count
     }
 }
@@ -274,7 +271,6 @@ private final class PacedBody: BodySource {
     private let bytes: [UInt8]
     private let end: Int?
     private let isStopped: Lock<Bool>
-    private let position = Lock(0)
 
     init(_ bytes: [UInt8], freezingAt end: Int?, isStopped: Lock<Bool>) {
         self.bytes = bytes
@@ -284,14 +280,12 @@ private final class PacedBody: BodySource {
 
     var length: Int { bytes.count }
 
-    func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
-        let start = position.withLock { $0 }
+    func read(into buffer: UnsafeMutableRawBufferPointer, at start: Int) throws -> Int {
         if end == nil { usleep(50_000) }
         while start >= end ?? .max, !isStopped.withLock({ $0 }) { usleep(10_000) }
         if isStopped.withLock({ $0 }) { throw Stopped() }
         let count = min(buffer.count, 16_384, (end ?? bytes.count) - start)
         bytes.withUnsafeBytes { buffer.copyMemory(from: .init(rebasing: $0[start..<start + count])) }
-        position.withLock { $0 += count }
         return count
     }
 }

@@ -8,9 +8,10 @@ public protocol BodySource: Sendable {
 
     /// Writes the next bytes: between 1 and `buffer.count`. Called until `length` bytes were written; an error closes
     /// the connection.
+    /// - Parameter offset: The number of bytes written by earlier calls.
     /// - Throws: Any error. A client's request fails with it if it is a `NetworkError`, otherwise with `.body` and it
     ///   as the cause.
-    func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int
+    func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws -> Int
 }
 
 /// Receives the incoming body of a message.

@@ -3,28 +3,23 @@ import Base
 /// A body in memory.
 public final class BytesBody: BodySource {
     private let bytes: [UInt8]
-    private let position = Lock(0)
 
     public init(_ bytes: [UInt8]) { self.bytes = bytes }
 
     public var length: Int { bytes.count }
 
-    public func read(into buffer: UnsafeMutableRawBufferPointer) -> Int {
-        position.withLock { position in
-            let count = min(buffer.count, bytes.count - position)
-            bytes.withUnsafeBytes { source in
-                buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: source[position..<position + count]))
-            }
-            position += count
-            return count
+    public func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) -> Int {
+        let count = min(buffer.count, bytes.count - offset)
+        bytes.withUnsafeBytes { source in
+            buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: source[offset..<offset + count]))
         }
+        return count
     }
 }
 
 /// Concatenates bodies, for example a block and its chunk.
 public final class JoinedBody: BodySource {
     private let parts: [any BodySource]
-    private let state = Lock((part: 0, given: 0))
     public let length: Int
 
     public init(_ parts: [any BodySource]) {
@@ -32,16 +27,18 @@ public final class JoinedBody: BodySource {
         length = parts.reduce(0) { $0 + $1.length }
     }
 
-    public func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
-        let (part, given) = state.withLock { $0 }
-        guard part < parts.count else { return 0 }
-        let limit = min(buffer.count, parts[part].length - given)
-        let count = try parts[part].read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<limit]))
-        state.withLock {
-            $0.given += count
-            if $0.given >= parts[part].length { $0 = (part + 1, 0) }
+    public func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws -> Int {
+        var start = 0
+        for part in parts {
+            let end = start + part.length
+            if offset < end {
+                let limit = min(buffer.count, end - offset)
+                return try part.read(
+                    into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<limit]), at: offset - start)
+            }
+            start = end
         }
-        return count
+        return 0
     }
 }
 

@@ -62,5 +62,7 @@ final class LateBody: BodySource {
 
     var length: Int { body?.length ?? 0 }
 
-    func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int { try body?.read(into: buffer) ?? 0 }
+    func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws -> Int {
+        try body?.read(into: buffer, at: offset) ?? 0
+    }
 }

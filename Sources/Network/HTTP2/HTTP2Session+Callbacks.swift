@@ -103,11 +103,14 @@ extension HTTP2Session {
             output.append(header)
             var given = 0
             while given < count {
-                let more = try output.append(upTo: count - given) { try body.source.read(into: $0) }
+                let more = try output.append(upTo: count - given) {
+                    try body.source.read(into: $0, at: body.position)
+                }
                 guard more > 0 else {
                     throw NetworkError(.body, "The body to be sent is shorter than announced.")
                 }
                 given += more
+                body.position += more
             }
         }
         if result == 0 {

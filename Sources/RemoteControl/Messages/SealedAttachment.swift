@@ -33,13 +33,13 @@ final class SealedAttachment: BodySource {
         state = Lock(State(box: try .opening(key), waiting: header, left: file.length))
     }
 
-    func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+    func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws -> Int {
         // Only the connection's thread calls this. The file may block, so no lock is held meanwhile.
         var state = self.state.withLock { $0 }
         defer { self.state.withLock { [state] in $0 = state } }
         if state.waiting.isEmpty, state.left > 0 {
             let part = UnsafeMutableRawBufferPointer(rebasing: buffer[..<min(buffer.count, state.left)])
-            let count = try file.read(into: part)
+            let count = try file.read(into: part, at: file.length - state.left)
             guard count > 0 else { return 0 }
             state.box.seal(UnsafeMutableRawBufferPointer(rebasing: part[..<count]))
             state.left -= count

@@ -25,11 +25,11 @@ final class ChunkBody: BodySource, @unchecked Sendable {
         length = buffer.count
     }
 
-    func read(into target: UnsafeMutableRawBufferPointer) -> Int {
-        let count = min(target.count, length - position)
+    func read(into target: UnsafeMutableRawBufferPointer, at offset: Int) -> Int {
+        let count = min(target.count, length - offset)
         guard count > 0 else { return 0 }
-        target.copyMemory(from: UnsafeRawBufferPointer(rebasing: buffer.bytes[position..<position + count]))
-        position += count
+        target.copyMemory(from: UnsafeRawBufferPointer(rebasing: buffer.bytes[offset..<offset + count]))
+        position = offset + count
         counter(count)
         if position == length { wasRead() }
         return count

@@ -151,7 +151,7 @@ private final class RelayFixture: Sendable {
             return []
         }
         var bytes = [UInt8](repeating: 0, count: body.length)
-        let given = (try? bytes.withUnsafeMutableBytes { try body.read(into: $0) }) ?? 0
+        let given = (try? bytes.withUnsafeMutableBytes { try body.read(into: $0, at: 0) }) ?? 0
         return Array(bytes.prefix(given))
     }
 }

@@ -69,7 +69,6 @@ final class StoredFile: BodySource {
     private let file: OpenFile
     /// nil if it is sent unchanged.
     private let reader: CryptoFileReader?
-    private let position = Lock<UInt64>(0)
 
     /// - Parameters:
     ///   - size: Bytes of plaintext.
@@ -94,7 +93,7 @@ final class StoredFile: BodySource {
         var buffer = [UInt8](repeating: 0, count: 1 << 18)
         var offset: UInt64 = 0
         while offset < UInt64(length) {
-            let count = try buffer.withUnsafeMutableBytes { try read(into: $0, at: offset) }
+            let count = try buffer.withUnsafeMutableBytes { try read(into: $0, from: offset) }
             guard count > 0 else {
                 throw CryptographyError(.tooShort, "The file became shorter while it was being sent.")
             }
@@ -104,19 +103,17 @@ final class StoredFile: BodySource {
         return digest.finalize()
     }
 
-    func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
-        let start = position.withLock { $0 }
-        let left = UInt64(length) - start
-        let part = UnsafeMutableRawBufferPointer(rebasing: buffer[..<Int(min(UInt64(buffer.count), left))])
-        let count = try read(into: part, at: start)
+    func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws -> Int {
+        let left = length - offset
+        let part = UnsafeMutableRawBufferPointer(rebasing: buffer[..<min(buffer.count, left)])
+        let count = try read(into: part, from: UInt64(offset))
         guard count > 0 else {
             throw CryptographyError(.tooShort, "The file became shorter while it was being sent.")
         }
-        position.withLock { $0 += UInt64(count) }
         return count
     }
 
-    private func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws -> Int {
+    private func read(into buffer: UnsafeMutableRawBufferPointer, from offset: UInt64) throws -> Int {
         if let reader { return try reader.read(into: buffer, at: offset) }
         let wanted = min(UInt64(buffer.count), UInt64(length) - offset)
         return try file.read(
