@@ -16,8 +16,7 @@ struct RelayAttack: Sendable {
     let kind: Kind
     let connections: Int
     let time: Duration
-    private let left = Lock(0)
-    private let begun = Lock(0)
+    private let counts = Lock((left: 0, begun: 0))
 
     init(_ kind: Kind, connections: Int, time: Duration) {
         precondition(connections <= 1000 && time <= .seconds(120), "an attack has an end")
@@ -31,15 +30,15 @@ struct RelayAttack: Sendable {
         }
         // From the time at which they are open, which may take a while.
         let start = ContinuousClock.now + .seconds(60)
-        left.withLock { $0 = connections }
+        counts.withLock { $0.left = connections }
         for number in 0..<connections {
             try Thread.begin("attack-\(number)") {
-                defer { left.withLock { $0 -= 1 } }
+                defer { counts.withLock { $0.left -= 1 } }
                 do {
                     let client = try RelayClient(server)
-                    begun.withLock { $0 += 1 }
+                    counts.withLock { $0.begun += 1 }
                     // All of them at once.
-                    while begun.withLock({ $0 }) < connections * 9 / 10, ContinuousClock.now < start {
+                    while counts.withLock({ $0.begun }) < connections * 9 / 10, ContinuousClock.now < start {
                         usleep(20_000)
                     }
                     let end = ContinuousClock.now + time
@@ -54,14 +53,14 @@ struct RelayAttack: Sendable {
                 }
             }
         }
-        while ContinuousClock.now < start, begun.withLock({ $0 }) < connections * 9 / 10 {
+        while ContinuousClock.now < start, counts.withLock({ $0.begun }) < connections * 9 / 10 {
             try await Task.sleep(for: .milliseconds(20))
         }
     }
 
     /// Returns when all connections are closed.
     func ended() async throws {
-        while left.withLock({ $0 }) > 0 { try await Task.sleep(for: .milliseconds(50)) }
+        while counts.withLock({ $0.left }) > 0 { try await Task.sleep(for: .milliseconds(50)) }
     }
 
     // MARK: Transmissions
