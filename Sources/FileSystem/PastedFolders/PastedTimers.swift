@@ -2,8 +2,8 @@ import Base
 import Namespace
 import Posix
 
-/// The quiet time of each folder, which restarts with each change. Uses one sleeping task per folder, however many
-/// changes. Thread-safe.
+/// The quiet time of each folder, which restarts with each change. Uses one delay per folder, however many changes.
+/// Thread-safe.
 final class PastedTimers: Sendable {
     private struct Waiting {
         var attempt: Int
@@ -21,10 +21,12 @@ final class PastedTimers: Sendable {
     private let quietTime: Duration
     private let longWait: Duration
     private let state = Lock(State())
+    private let folders = WorkQueue<NodeID>()
 
     init(quietTime: Duration, longWait: Duration) {
         self.quietTime = quietTime
         self.longWait = longWait
+        folders.begin { [weak self] in self?.look(at: $0) ?? .idle }
     }
 
     /// Sets the callback, which receives the folder and its attempt on a pool thread. Called once, before the first
@@ -35,7 +37,7 @@ final class PastedTimers: Sendable {
     func wait(_ folder: NodeID, _ attempt: Int, isLong: Bool) {
         let waiting = Waiting(attempt: attempt, deadline: .now + (isLong ? longWait : quietTime))
         let isFirst = state.withLock { $0.waiting.updateValue(waiting, forKey: folder) == nil }
-        if isFirst { Task { await self.sleep(for: folder) } }
+        if isFirst { folders.wake(folder) }
     }
 
     /// Ends a folder's time early. Returns the attempt if it was waiting and may continue now.
@@ -48,20 +50,17 @@ final class PastedTimers: Sendable {
         }
     }
 
-    private func sleep(for folder: NodeID) async {
-        while let waiting = state.withLock({ $0.waiting[folder] }) {
-            if waiting.deadline > .now {
-                // Never cancelled.
-                try? await Task.sleep(until: waiting.deadline, clock: .continuous)
-                continue
-            }
-            let body = state.withLock { state -> (@Sendable (NodeID, Int) -> Void)? in
-                guard state.waiting[folder]?.attempt == waiting.attempt else { return nil }
-                state.waiting[folder] = nil
-                return state.whenOver
-            }
-            guard let body else { continue }
-            return await Self.threads.run { body(folder, waiting.attempt) }
+    /// Calls the callback if the folder's time is over.
+    private func look(at folder: NodeID) -> WorkOutcome {
+        let (outcome, due) = state.withLock { state -> (WorkOutcome, (@Sendable () -> Void)?) in
+            guard let waiting = state.waiting[folder] else { return (.idle, nil) }
+            let rest = ContinuousClock.now.duration(to: waiting.deadline)
+            if rest > .zero { return (.later(rest), nil) }
+            state.waiting[folder] = nil
+            let body = state.whenOver
+            return (.idle, { body(folder, waiting.attempt) })
         }
+        if let due { Self.threads.submit(due) }
+        return outcome
     }
 }
