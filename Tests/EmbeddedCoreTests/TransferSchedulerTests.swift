@@ -140,6 +140,66 @@ import Testing
         #expect(!scheduler.isBusy(with: FileID(1)))
     }
 
+    @Test func startDuringStopRunsAfterwards() async throws {
+        let scheduler = TransferScheduler(retry: retry)
+        let (hasBegun, isCancelled) = (OneTimeEvent(), OneTimeEvent())
+        let (mayEnd, hasRun) = (AsyncSemaphore(0), Lock(false))
+        scheduler.start(FileID(1), in: .upload) {
+            hasBegun.happen()
+            while !Task.isCancelled { try? await Task.sleep(for: .seconds(60)) }
+            isCancelled.happen()
+            // Not cancelled with this task.
+            await Task { _ = await mayEnd.acquire() }.value
+            return false
+        }
+        await hasBegun.wait()
+        let stopping = Task { await scheduler.stop(FileID(1)) }
+        await isCancelled.wait()
+        scheduler.start(FileID(1), in: .upload) {
+            hasRun.withLock { $0 = true }
+            return false
+        }
+        #expect(!scheduler.note(TransferProgress(done: 1, total: 2), of: FileID(1)))
+        mayEnd.release()
+        await stopping.value
+        try await wait(until: "it runs") { hasRun.withLock { $0 } }
+    }
+
+    @Test func stoppedUploadIsFollowedByItsDeletion() async throws {
+        let scheduler = TransferScheduler(retry: retry)
+        let (begun, deleted) = (Lock(false), Lock(false))
+        scheduler.start(FileID(1), in: .upload) {
+            begun.withLock { $0 = true }
+            while !Task.isCancelled { try? await Task.sleep(for: .seconds(60)) }
+            return true
+        }
+        try await wait(until: "it runs") { begun.withLock { $0 } }
+        scheduler.start(FileID(1), in: .deletion) {
+            deleted.withLock { $0 = true }
+            return false
+        }
+        await scheduler.stop(FileID(1))
+        try await wait(until: "its chunks are deleted") { deleted.withLock { $0 } }
+    }
+
+    @Test func stoppedRetryMakesNoOtherAttempt() async throws {
+        let scheduler = TransferScheduler(
+            retry: RetryPolicy(first: .seconds(3600), maxDelay: .seconds(3600), tries: .max))
+        let (tries, deleted) = (Lock(0), Lock(false))
+        scheduler.start(FileID(1), in: .upload) {
+            tries.withLock { $0 += 1 }
+            return true
+        }
+        try await wait(until: "it was tried") { tries.withLock { $0 } == 1 }
+        await scheduler.stop(FileID(1))
+        scheduler.start(FileID(1), in: .deletion) {
+            deleted.withLock { $0 = true }
+            return false
+        }
+        try await wait(until: "its chunks are deleted") { deleted.withLock { $0 } }
+        #expect(tries.withLock { $0 } == 1)
+    }
+
     @Test func closedSchedulerRejectsWork() async {
         let scheduler = TransferScheduler(retry: retry)
         await scheduler.close()
