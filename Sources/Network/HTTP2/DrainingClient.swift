@@ -1,4 +1,3 @@
-import Base
 import Posix
 import Synchronization
 
@@ -39,26 +38,17 @@ public final class DrainingClient: Sendable {
 }
 
 /// A body that is created on the connection's thread at its first use.
-final class LateBody: BodySource {
-    private struct State {
-        var maker: DrainingClient.BodyMaker?
-        var body: (any BodySource)?
-    }
+final class LateBody: BodySource, @unchecked Sendable {
+    // Safe: only the connection's thread accesses the state after `init`.
+    private var maker: DrainingClient.BodyMaker?
+    private var body: (any BodySource)?
 
-    private let state: Lock<State>
-
-    init(_ maker: @escaping DrainingClient.BodyMaker) { state = Lock(State(maker: maker)) }
+    init(_ maker: @escaping DrainingClient.BodyMaker) { self.maker = maker }
 
     func make() throws {
-        let maker = state.withLock { state in
-            defer { state.maker = nil }
-            return state.maker
-        }
-        guard let body = try maker?() else { return }
-        state.withLock { $0.body = body }
+        defer { maker = nil }
+        if let maker { body = try maker() }
     }
-
-    private var body: (any BodySource)? { state.withLock { $0.body } }
 
     var length: Int { body?.length ?? 0 }
 
