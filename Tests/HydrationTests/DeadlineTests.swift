@@ -58,7 +58,7 @@ import Testing
 
     @Test func unstartedChunkWaitsForEarlierOnes() {
         var settings = HydrationSettings()
-        settings.chunksPerFile = 1
+        settings.fetching.chunksPerFile = 1
         var world = TwoRelays(settings: settings)
         world.wait(2, forChunk: 1)
         world.wait(3, forChunk: 4)

@@ -15,7 +15,7 @@ import Testing
 
     @Test func filesOfOneRelayTakeTurns() {
         var settings = HydrationSettings()
-        settings.chunksPerRelay = 1
+        settings.fetching.chunksPerRelay = 1
         var simulation = Simulation(settings: settings)
         let layout = ChunkLayout(Array(repeating: ChunkPlace(size: 65_536, relay: "r"), count: 8))!
         for id in [FileID(1), FileID(2)] {

@@ -144,7 +144,9 @@ import XFTP
     @Test func chunksAreReadBesideASilentRelay() async throws {
         let source = MemorySource(size: Self.size)
         var settings = Self.settings
-        (settings.chunksPerFile, settings.chunksPerRelay, settings.chunksInFlight) = (1, 1, 1)
+        settings.fetching.chunksPerFile = 1
+        settings.fetching.chunksPerRelay = 1
+        settings.fetching.chunksInFlight = 1
         let (next, item) = try await nextMount(of: source, settings: settings)
         let silence = Gate()
         source.behaviour.withLock { $0.gate = silence }

@@ -25,7 +25,7 @@ import Testing
     }
 
     @Test func waitingReadersGoFirst() {
-        var settings = HydrationSettings()
+        var settings = FetchSettings()
         settings.chunksInFlight = 1
         var scheduler = FetchScheduler<Int>(settings: settings)
         var ahead = FetchRequests()
@@ -39,7 +39,7 @@ import Testing
     }
 
     @Test func silentRelayDelaysNoOthers() {
-        var settings = HydrationSettings()
+        var settings = FetchSettings()
         settings.chunksPerRelay = 1
         var scheduler = FetchScheduler<Int>(settings: settings)
         scheduler.update(1, Self.layout(["silent", "silent", "good"]), Self.demand(0, 1, 2))
@@ -56,7 +56,7 @@ import Testing
     }
 
     @Test func stalledChunkYieldsItsMemory() {
-        var settings = HydrationSettings()
+        var settings = FetchSettings()
         settings.bytesInFlight = UInt64(Self.chunkSize)
         settings.stalledAfter = .seconds(3)
         var scheduler = FetchScheduler<Int>(settings: settings)
@@ -72,7 +72,7 @@ import Testing
     /// A request made when a distant line is free comes a round trip too late.
     @Test(arguments: [true, false])
     func nearlyCompleteDistantChunkYieldsItsPlace(isFar: Bool) {
-        var settings = HydrationSettings()
+        var settings = FetchSettings()
         (settings.chunksPerFile, settings.moreFromFar, settings.requestsAheadToFar) = (1, 1, 1)
         var scheduler = FetchScheduler<Int>(settings: settings)
         scheduler.update(1, Self.layout(Array(repeating: "a", count: 8)), Self.demand(0, 1, 2, 3, 4))
@@ -104,7 +104,7 @@ import Testing
     }
 
     @Test func unwantedFetchEndsUnlessArriving() {
-        var scheduler = FetchScheduler<Int>(settings: HydrationSettings())
+        var scheduler = FetchScheduler<Int>(settings: FetchSettings())
         let (silent, coming) = (
             FetchScheduler<Int>.Fetch(file: 1, chunk: 0), FetchScheduler<Int>.Fetch(file: 2, chunk: 0)
         )
@@ -125,7 +125,7 @@ import Testing
     }
 
     @Test func expiredAttemptEndsDespiteProgress() {
-        var scheduler = FetchScheduler<Int>(settings: HydrationSettings())
+        var scheduler = FetchScheduler<Int>(settings: FetchSettings())
         scheduler.update(1, Self.layout(["a"]), Self.demand(0))
         _ = scheduler.schedule(now: .zero)
         _ = scheduler.progressed(.init(file: 1, chunk: 0), received: 1, now: .zero)
@@ -134,7 +134,7 @@ import Testing
     }
 
     @Test func memoryIsUsedUntilFetchEnds() {
-        var settings = HydrationSettings()
+        var settings = FetchSettings()
         settings.bytesInFlight = UInt64(Self.chunkSize)
         var scheduler = FetchScheduler<Int>(settings: settings)
         scheduler.update(1, Self.layout(["a", "b"]), Self.demand(0, 1))
@@ -159,7 +159,7 @@ private struct History {
 
     init(seed: UInt64) {
         dice = Dice(seed: seed)
-        var settings = HydrationSettings()
+        var settings = FetchSettings()
         settings.chunksPerFile = Int.random(in: 1...4, using: &dice)
         settings.chunksPerRelay = Int.random(in: 1...5, using: &dice)
         settings.chunksInFlight = Int.random(in: 1...12, using: &dice)
@@ -255,14 +255,14 @@ private struct Model {
         var isCancelled = false
     }
 
-    private let settings: HydrationSettings
+    private let settings: FetchSettings
     private var files: [Int: (layout: ChunkLayout, requests: FetchRequests)] = [:]
     /// Time of a file's last fetch, or of its first demand.
     private var lastService: [Int: Int] = [:]
     private var services = 0
     private(set) var flights: [Flight] = []
 
-    init(settings: HydrationSettings) { self.settings = settings }
+    init(settings: FetchSettings) { self.settings = settings }
 
     mutating func update(_ file: Int, _ layout: ChunkLayout, _ requests: FetchRequests) {
         files[file] = (layout, requests)
@@ -350,7 +350,7 @@ private struct Model {
         return flights.count < settings.chunksInFlight
             && (urgency < 2 || flights.count(where: \.isBackground) < settings.backgroundChunks)
             && own.count { !$0.hasArrived } < settings.chunksPerFile
-            && (urgency == 0 || own.count < HydrationSettings.chunksInMemory)
+            && (urgency == 0 || own.count < FetchSettings.chunksInMemory)
             && coming.count { $0.relay == layout.relays[chunk] } < settings.chunksPerRelay
             && (bytes == 0 || bytes + layout.size(of: chunk) <= limit)
     }

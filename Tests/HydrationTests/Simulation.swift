@@ -39,7 +39,7 @@ struct Simulation {
 
     init(settings: HydrationSettings = HydrationSettings()) {
         self.settings = settings
-        scheduler = FetchScheduler(settings: settings)
+        scheduler = FetchScheduler(settings: settings.fetching)
     }
 
     static func item(_ file: FileID, size: UInt64, _ status: FileStatus) -> ChatItem {

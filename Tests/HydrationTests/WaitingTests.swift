@@ -146,7 +146,7 @@ import XFTP
     @Test(arguments: [false, true])
     func abandonedFetchesDelayNoReader(someHasCome: Bool) async throws {
         var settings = HydrationSettings()
-        settings.stalledAfter = .milliseconds(500)
+        settings.fetching.stalledAfter = .milliseconds(500)
         let stage = try Stage(settings: settings)
         let gate = Gate()
         let files = (1...4 as ClosedRange<Int64>).map { id in
@@ -171,7 +171,7 @@ import XFTP
 
     @Test func returningReaderContinuesRunningFetch() async throws {
         var settings = HydrationSettings()
-        settings.stalledAfter = .seconds(600)
+        settings.fetching.stalledAfter = .seconds(600)
         let stage = try Stage(settings: settings)
         let gate = Gate()
         let source = MemorySource(size: 8 * 65_536)

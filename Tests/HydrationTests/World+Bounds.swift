@@ -10,7 +10,8 @@ extension World {
         for flight in simulation.scheduler.flights
         where !flight.hasArrived && !flight.isCancelled && flight.priority != .check {
             let settings = simulation.settings
-            let isSilent = flight.received == 0 || simulation.now - flight.lastSign >= settings.stalledAfter
+            let isSilent =
+                flight.received == 0 || simulation.now - flight.lastSign >= settings.fetching.stalledAfter
             guard let file = simulation.owners[flight.fetch.file], let machine = machine(of: file),
                 machine.phase.isPresent(flight.fetch.file)
             else {
@@ -23,7 +24,7 @@ extension World {
     }
 
     func check() {
-        let (settings, flights) = (simulation.settings, simulation.scheduler.flights)
+        let (settings, flights) = (simulation.settings.fetching, simulation.scheduler.flights)
         let checks = flights.count { $0.priority == .check }
         #expect(checks <= settings.chunksInCheck)
         #expect(flights.count - checks <= settings.chunksInFlight)
@@ -70,7 +71,7 @@ extension World {
             // File and scheduler agree on running fetches and checks.
             let inFlight = Set(chunks.states.indices.filter { chunks.states[$0] == .inFlight })
             let inCheck = Set(chunks.states.indices.filter { chunks.states[$0] == .inCheck })
-            let settings = simulation.settings
+            let settings = simulation.settings.fetching
             #expect(
                 inFlight.count
                     <= settings.chunksPerFile + settings.moreFromFar + settings.requestsAheadToFar)

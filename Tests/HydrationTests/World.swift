@@ -34,8 +34,8 @@ struct World {
     init(seed: UInt64) {
         dice = Dice(seed: seed)
         var settings = HydrationSettings()
-        settings.bytesInFlight = UInt64.random(in: 4...24, using: &dice) << 20
-        settings.chunksPerRelay = Int.random(in: 1...6, using: &dice)
+        settings.fetching.bytesInFlight = UInt64.random(in: 4...24, using: &dice) << 20
+        settings.fetching.chunksPerRelay = Int.random(in: 1...6, using: &dice)
         settings.finishesWhatWasRead = Bool.random(using: &dice)
         simulation = Simulation(settings: settings)
         for id in 1...6 as ClosedRange<Int64> {
@@ -107,7 +107,7 @@ struct World {
             // A relay that responds again may exceed the bound for a while, which is excluded here.
             for flight in simulation.scheduler.flights
             where !flight.hasArrived
-                && simulation.now - flight.lastSign < simulation.settings.stalledAfter
+                && simulation.now - flight.lastSign < simulation.settings.fetching.stalledAfter
             {
                 simulation.progress(flight.fetch)
             }
@@ -287,7 +287,7 @@ struct World {
     private mutating func carryOut(_ fetch: Simulation.Fetch, _ problem: FileProblem?) {
         let flight = simulation.scheduler.flights.first { $0.fetch == fetch }
         let isCheck = flight?.priority == .check
-        if let flight, simulation.now - flight.lastSign >= simulation.settings.stalledAfter {
+        if let flight, simulation.now - flight.lastSign >= simulation.settings.fetching.stalledAfter {
             lateArrivals = true
         }
         if cancelled.remove(fetch) != nil, Bool.random(using: &dice) {

@@ -41,7 +41,7 @@ final class HydrationContext: Sendable {
         registry = FileRegistry(filesKeptOpen: settings.filesKeptOpen)
         tasks = TaskSet()
         ticker = Ticker(tasks)
-        transfers = ChunkTransfers(settings: settings, tasks: tasks, ticker: ticker, clock: clock)
+        transfers = ChunkTransfers(settings: settings.fetching, tasks: tasks, ticker: ticker, clock: clock)
         failures = FailureReporter(cache: cache, clock: clock)
     }
 

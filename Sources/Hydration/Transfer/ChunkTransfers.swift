@@ -24,7 +24,7 @@ final class ChunkTransfers: Sendable {
     private let clock: @Sendable () -> Duration
 
     init(
-        settings: HydrationSettings, tasks: TaskSet, ticker: Ticker, clock: @escaping @Sendable () -> Duration
+        settings: FetchSettings, tasks: TaskSet, ticker: Ticker, clock: @escaping @Sendable () -> Duration
     ) {
         state = Lock(State(scheduler: FetchScheduler(settings: settings)), rank: .chunkTransfers)
         self.tasks = tasks

@@ -22,7 +22,7 @@ struct FetchRequests: Hashable, Sendable {
     ) {
         isWanted = isOpen || !waiting.isEmpty || wantsWhole
         if chunks.isComplete { return }
-        let limit = settings.chunksPerFile + settings.moreFromFar + settings.requestsAheadToFar
+        let limit = settings.fetching.maxRequests
         for range in waiting.ranges {
             Self.add(chunks.demanded(for: range, limit: limit), to: &demand, limit: limit)
             Self.add(chunks.unchecked(for: range, limit: limit), to: &checks, limit: limit)

@@ -47,7 +47,7 @@ struct FetchScheduler<File: Hashable & Sendable>: Sendable {
         var requests: FetchRequests
     }
 
-    private let settings: HydrationSettings
+    private let settings: FetchSettings
     private var files: [File: Requester] = [:]
     /// Files with requests, least recently served first.
     private var order: [File] = []
@@ -56,7 +56,7 @@ struct FetchScheduler<File: Hashable & Sendable>: Sendable {
     private var fetches: [Flight] { flights.filter { $0.priority != .check } }
     private var distances: RelayDistances
 
-    init(settings: HydrationSettings) {
+    init(settings: FetchSettings) {
         self.settings = settings
         distances = RelayDistances(far: settings.farAfter)
     }
@@ -192,7 +192,7 @@ struct FetchScheduler<File: Hashable & Sendable>: Sendable {
             limit += UInt64(min(leaving, settings.requestsAheadToFar)) * layout.size(of: chunk)
         }
         guard own.count(where: { !$0.hasArrived }) < settings.chunksPerFile + more else { return false }
-        if priority != .demand && own.count >= HydrationSettings.chunksInMemory + more { return false }
+        if priority != .demand && own.count >= FetchSettings.chunksInMemory + more { return false }
         let ofRelay = fetches.count { $0.relay == relay && !$0.hasArrived }
         guard ofRelay < settings.chunksPerRelay + more else { return false }
         return activeBytes == 0 || activeBytes + layout.size(of: chunk) <= limit

@@ -1,0 +1,39 @@
+/// Limits of the chunks in flight. With the defaults a mount's peak memory stays below 64 MiB, while four chunks of 4
+/// MiB per file keep the relays busy.
+public struct FetchSettings: Sendable {
+    /// Chunks in flight for one file.
+    public var chunksPerFile = 4
+    /// Chunks of one file in flight or being written, without waiting readers.
+    static let chunksInMemory = 5
+    /// Chunks in flight from one relay, so that a silent relay delays only its own files.
+    public var chunksPerRelay = 4
+    /// Bytes of chunks in flight or being written, over all files.
+    public var bytesInFlight: UInt64 = 20 << 20
+    /// Latency above which a relay is far: the shortest time from a request to its first byte. Meanwhile other requests
+    /// fill the line.
+    public var farAfter: Duration = .milliseconds(20)
+    /// Additional chunks in flight, per file and per relay, for a far relay. They fill the line while the first four
+    /// wait for their first byte.
+    public var moreFromFar = 3
+    /// Additional bytes in flight, beyond `bytesInFlight`, if the next chunk is from a far relay.
+    public var moreBytesFromFar: UInt64 = 12 << 20
+    /// Additional chunks in flight to a far relay while others are nearly complete; a request sent after them would be a
+    /// round trip late. Their memory is untouched until then.
+    public var requestsAheadToFar = 4
+    /// Part of `bytesInFlight` reserved for waiting readers.
+    public var bytesForDemand: UInt64 = 4 << 20
+    /// Chunks in flight in all, including those of silent relays.
+    public var chunksInFlight = 64
+    /// Chunks of an earlier mount in comparison with their digests, over all files.
+    public var chunksInCheck = 2
+    /// Time without received bytes after which a chunk no longer counts for `bytesInFlight`. Most of its buffer is
+    /// untouched memory.
+    public var stalledAfter: Duration = .seconds(3)
+    /// Chunks in flight without a reader, over all files.
+    public var backgroundChunks = 2
+
+    public init() {}
+
+    /// The largest number of chunks that one file can have in flight. More requests have no effect.
+    var maxRequests: Int { chunksPerFile + moreFromFar + requestsAheadToFar }
+}
