@@ -24,7 +24,7 @@ final class CachedFile: Sendable {
         var readers: [WaitingReaders.ID: CheckedContinuation<WaitResult, Never>] = [:]
         var lastReader: WaitingReaders.ID = 0
         /// As last sent to the scheduler.
-        var requests: (download: Download, requests: FetchRequests)?
+        var requests: (fetches: ChunkFetches, requests: FetchRequests)?
         var isTicking = false
         /// As last reported.
         var isReceiving = false
@@ -286,16 +286,16 @@ final class CachedFile: Sendable {
     private func publish(_ state: inout State, now: Duration) -> Bool {
         let wanted = state.machine.fetchRequests(now: now)
         let before = state.requests
-        if let before, before.download !== wanted?.download {
-            context.transfers.remove(Transfer(file: self, download: before.download))
-        }
+        let known = before.flatMap { $0.fetches.download === wanted?.download ? $0 : nil }
+        if let before, known == nil { context.transfers.remove(before.fetches) }
         guard let (download, layout, requests) = wanted else {
             state.requests = nil
             return before != nil
         }
-        if let before, before.download === download, before.requests == requests { return false }
-        state.requests = (download, requests)
-        context.transfers.update(Transfer(file: self, download: download), layout, requests)
+        if known?.requests == requests { return false }
+        let fetches = known?.fetches ?? ChunkFetches(of: self, download)
+        state.requests = (fetches, requests)
+        context.transfers.update(fetches, layout, requests)
         return true
     }
 
@@ -307,7 +307,7 @@ final class CachedFile: Sendable {
         if aftermath.tellsCondition, !aftermath.effects.contains(where: \.isConditionChange) {
             context.changes.send(.conditionChanged(id))
         }
-        if aftermath.startsTicking { context.ticker.run(for: context.transfers) }
+        if aftermath.startsTicking { context.ticker.run() }
         if aftermath.schedules { context.transfers.schedule() }
     }
 

@@ -40,8 +40,8 @@ final class HydrationContext: Sendable {
         self.makeSource = makeSource
         registry = FileRegistry(filesKeptOpen: settings.filesKeptOpen)
         tasks = TaskSet()
-        ticker = Ticker(tasks)
-        transfers = ChunkTransfers(settings: settings.fetching, tasks: tasks, ticker: ticker, clock: clock)
+        transfers = ChunkTransfers(settings: settings.fetching)
+        ticker = Ticker(tasks, transfers)
         failures = FailureReporter(cache: cache, clock: clock)
     }
 

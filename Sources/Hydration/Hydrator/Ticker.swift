@@ -1,6 +1,6 @@
 import Base
 
-/// Calls files and the scheduler periodically while a deadline or retry is pending. Thread-safe.
+/// Calls files periodically while a deadline or retry is pending, and the scheduler for their readers. Thread-safe.
 final class Ticker: Sendable {
     private struct State {
         var files: [ObjectIdentifier: CachedFile] = [:]
@@ -13,8 +13,9 @@ final class Ticker: Sendable {
 
     private let state = Lock(State(), rank: .ticker)
     private let tasks: TaskSet
+    private let transfers: ChunkTransfers
 
-    init(_ tasks: TaskSet) { self.tasks = tasks }
+    init(_ tasks: TaskSet, _ transfers: ChunkTransfers) { (self.tasks, self.transfers) = (tasks, transfers) }
 
     /// Sets whether a file needs ticks. Returns true if the caller must call `run`, outside the file's lock.
     func set(_ file: CachedFile, _ needsTicks: Bool) -> Bool {
@@ -24,16 +25,16 @@ final class Ticker: Sendable {
         }
     }
 
-    /// Starts the ticks unless they run. They end when neither a file nor the scheduler needs them.
-    func run(for transfers: ChunkTransfers) {
+    /// Starts the ticks unless they run. They end when no file needs them.
+    func run() {
         let begins = state.withLock { state in
             defer { state.isRunning = true }
             return !state.isRunning
         }
-        if begins { tasks.spawn { await self.tick(transfers) } }
+        if begins { tasks.spawn { await self.tick() } }
     }
 
-    private func tick(_ transfers: ChunkTransfers) async {
+    private func tick() async {
         var isAwaited = true
         while (try? await Task.sleep(for: isAwaited ? Self.interval : Self.slowInterval)) != nil {
             isAwaited = false
@@ -44,7 +45,7 @@ final class Ticker: Sendable {
             let goesOn = state.withLock { state in
                 // Checked under the lock, so that a concurrent `run` does not see a tick that is about to
                 // end.
-                state.isRunning = !state.files.isEmpty || transfers.needsTicks
+                state.isRunning = !state.files.isEmpty
                 return state.isRunning
             }
             if !goesOn { return }
