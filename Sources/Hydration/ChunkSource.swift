@@ -1,14 +1,7 @@
 import Base
 import ChatCore
 import Posix
-
-/// Size and relay of one chunk.
-public struct ChunkPlace: Hashable, Sendable {
-    /// Bytes in the encrypted file, a multiple of 65,536.
-    public var size: UInt32
-    /// Any name for the relay. Chunks with the same name share the limit per relay.
-    public var relay: String
-}
+import XFTP
 
 /// The remote chunks of one file. The program uses XFTP, tests use memory.
 public protocol ChunkSource: Sendable {

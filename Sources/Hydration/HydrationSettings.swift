@@ -1,4 +1,5 @@
 import ChatCore
+import XFTP
 
 /// Limits of the hydrator.
 public struct HydrationSettings: Sendable {

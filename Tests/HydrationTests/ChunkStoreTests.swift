@@ -5,6 +5,7 @@ import Glibc
 import Posix
 import TestSupport
 import Testing
+import XFTP
 
 @testable import Hydration
 

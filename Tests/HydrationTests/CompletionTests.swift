@@ -2,6 +2,7 @@ import ChatCore
 import Testing
 
 @testable import Hydration
+@testable import XFTP
 
 /// The core's work on a file, by the machine's own clock.
 @Suite struct CompletionTests {

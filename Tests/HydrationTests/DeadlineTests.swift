@@ -2,6 +2,7 @@ import ChatCore
 import Testing
 
 @testable import Hydration
+@testable import XFTP
 
 /// Readers' deadlines, by the machine's own clock.
 @Suite struct DeadlineTests {

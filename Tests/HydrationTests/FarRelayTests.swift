@@ -2,6 +2,7 @@ import ChatCore
 import Testing
 
 @testable import Hydration
+@testable import XFTP
 
 /// A request to a distant relay takes a round trip, during which other requests must fill the line.
 @Suite struct FarRelayTests {
@@ -23,41 +24,6 @@ import Testing
         world.progress(1, at: .milliseconds(980))
         world.arrive(1, at: .milliseconds(1500))
         #expect(world.begun == Array(0...8))
-    }
-
-    @Test func fastRelayIsNotDistantAfterOneDelay() {
-        var distances = RelayDistances(far: .milliseconds(20))
-        #expect(!distances.isFar("relay"))
-        distances.note("relay", firstByteAfter: .milliseconds(400), now: .seconds(1))
-        #expect(!distances.isFar("relay"), "no chunk has shown yet how wide its line is")
-        distances.note("relay", chunkAfter: .milliseconds(500))
-        #expect(distances.isFar("relay"))
-        #expect(!distances.isFar("other"))
-        distances.note("relay", firstByteAfter: .milliseconds(3), now: .seconds(2))
-        distances.note("relay", firstByteAfter: .milliseconds(400), now: .seconds(3))
-        #expect(!distances.isFar("relay"))
-    }
-
-    @Test func distanceIsMeasuredAgainAfterAMinute() {
-        var distances = RelayDistances(far: .milliseconds(20))
-        distances.note("relay", firstByteAfter: .milliseconds(3), now: .seconds(1))
-        distances.note("relay", chunkAfter: .milliseconds(10))
-        distances.note("relay", firstByteAfter: .milliseconds(80), now: .seconds(61))
-        #expect(!distances.isFar("relay"))
-        distances.note("relay", firstByteAfter: .milliseconds(80), now: .seconds(122))
-        distances.note("relay", chunkAfter: .milliseconds(200))
-        #expect(distances.isFar("relay"))
-    }
-
-    @Test func leastRecentlyUsedRelaysAreForgotten() {
-        var distances = RelayDistances(far: .milliseconds(20))
-        for number in 0...64 {
-            distances.note("\(number)", firstByteAfter: .seconds(1), now: .seconds(number))
-            distances.note("\(number)", chunkAfter: .seconds(1))
-        }
-        #expect(!distances.isFar("0"))
-        #expect(distances.isFar("1"))
-        #expect(distances.isFar("64"))
     }
 
     /// A file of twenty chunks on one relay, with a reader of the whole.

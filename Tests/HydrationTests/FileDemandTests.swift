@@ -1,4 +1,5 @@
 import Testing
+import XFTP
 
 @testable import Hydration
 

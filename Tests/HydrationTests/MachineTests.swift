@@ -2,6 +2,7 @@ import ChatCore
 import Testing
 
 @testable import Hydration
+@testable import XFTP
 
 /// Random histories: bounds hold after every step, and in the end every reader was answered once. Also single cases
 /// with exact numbers.

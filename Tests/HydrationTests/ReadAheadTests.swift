@@ -2,6 +2,7 @@ import ChatCore
 import Testing
 
 @testable import Hydration
+@testable import XFTP
 
 @Suite struct ReadAheadTests {
     private func windows(_ reads: [Range<UInt64>]) -> [Int] {

@@ -2,6 +2,7 @@ import ChatCore
 import Testing
 
 @testable import Hydration
+@testable import XFTP
 
 /// The identity of a download or a copy, without content.
 final class Token: Sendable, Hashable {

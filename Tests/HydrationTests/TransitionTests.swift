@@ -1,5 +1,6 @@
 import ChatCore
 import Testing
+import XFTP
 
 @testable import Hydration
 

@@ -2,6 +2,7 @@ import ChatCore
 import Testing
 
 @testable import Hydration
+@testable import XFTP
 
 /// The machines of six files and the scheduler under random events: readers come, wait and give up, chunks arrive, fail
 /// and get lost, items are deleted. `check` verifies the bounds after every step.

@@ -5,6 +5,7 @@ import Cryptography
 import Glibc
 import Posix
 import Synchronization
+import XFTP
 
 /// The folder of plain copies and of chunks that the core does not keep, and the limit of all partly received
 /// files. Every file in it is unlinked as soon as it is created. Other partly received files lie in `partial`.

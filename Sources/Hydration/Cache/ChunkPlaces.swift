@@ -1,3 +1,5 @@
+import XFTP
+
 /// The place of each received chunk of one file.
 struct ChunkPlaces: Sendable {
     enum Place: Sendable {

@@ -1,6 +1,7 @@
 import Base
 import Cryptography
 import Posix
+import XFTP
 
 /// The received chunks of one file, encrypted as they came: on the disk in one sparse file, each at its
 /// position, or in memory without space. Thread-safe. Methods that use the disk block.

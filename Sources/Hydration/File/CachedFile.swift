@@ -3,6 +3,7 @@ import ChatCore
 import Cryptography
 import Glibc
 import Posix
+import XFTP
 
 /// The driver of a file that is open, retained or cached: it performs the effects of its `FileMachine`.
 /// Thread-safe. The lock is held for steps of the machine only. Reads of available bytes take no lock shared

@@ -1,4 +1,5 @@
 import ChatCore
+import XFTP
 
 /// State of each chunk of one file, failed fetches, and progress of the file as a whole. A value without
 /// I/O. Content positions are those of readers; stream positions are those of chunks.

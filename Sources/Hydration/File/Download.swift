@@ -1,3 +1,5 @@
+import XFTP
+
 /// One attempt to download a file chunk by chunk: its source and its chunks. Results of other attempts are told
 /// apart by object identity.
 final class Download: Sendable {

@@ -1,3 +1,5 @@
+import XFTP
+
 /// Demand for bytes of one file: open handles, waiting readers, read-ahead and retention. Decides which
 /// chunks to request and whether the file is unused. A value without I/O.
 struct FileDemand: Sendable {

@@ -1,4 +1,5 @@
 import ChatCore
+import XFTP
 
 /// A command of `FileMachine` to its driver.
 enum FileEffect<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>: Sendable {

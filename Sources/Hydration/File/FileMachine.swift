@@ -1,4 +1,5 @@
 import ChatCore
+import XFTP
 
 /// The state machine of a file that is open, retained or cached. Pure: events come in with the time since the
 /// hydrator's start; effects go out to `CachedFile`.

@@ -1,6 +1,7 @@
 import Base
 import ChatCore
 import Posix
+import XFTP
 
 /// Shared parts of all files of a hydrator. Each part has its own lock or none.
 final class HydrationContext: Sendable {

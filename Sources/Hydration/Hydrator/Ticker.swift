@@ -1,4 +1,5 @@
 import Base
+import XFTP
 
 /// Calls files periodically while a deadline or retry is pending, and the scheduler for their readers. Thread-safe.
 final class Ticker: Sendable {

@@ -35,5 +35,5 @@ public struct FetchSettings: Sendable {
     public init() {}
 
     /// The largest number of chunks that one file can have in flight. More requests have no effect.
-    var maxRequests: Int { chunksPerFile + moreFromFar + requestsAheadToFar }
+    public var maxRequests: Int { chunksPerFile + moreFromFar + requestsAheadToFar }
 }

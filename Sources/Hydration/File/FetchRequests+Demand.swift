@@ -1,25 +1,12 @@
-/// The wanted chunks of one file, each list in order and no longer than the limit in flight.
-struct FetchRequests: Hashable, Sendable {
-    /// Chunks of an earlier mount to compare with their digests.
-    var checks: [Int] = []
-    /// For waiting readers.
-    var demand: [Int] = []
-    /// Ahead of readers, or for a wait for the whole file.
-    var ahead: [Int] = []
-    /// To receive the file completely, and retries.
-    var background: [Int] = []
-    /// True if fetches in flight are still useful.
-    var isWanted = false
+import XFTP
 
-    var isEmpty: Bool { checks.isEmpty && demand.isEmpty && ahead.isEmpty && background.isEmpty }
-
-    init(checks: [Int] = []) { self.checks = checks }
-
+extension FetchRequests {
     /// - Parameter wantsWhole: True if the file is received completely without a reader.
     init(
         _ chunks: ChunkMap, _ waiting: WaitingReaders, _ readAhead: ReadAhead, isOpen: Bool, wantsWhole: Bool,
         isPinned: Bool, settings: HydrationSettings, now: Duration
     ) {
+        self.init()
         isWanted = isOpen || !waiting.isEmpty || wantsWhole
         if chunks.isComplete { return }
         let limit = settings.fetching.maxRequests

@@ -1,12 +1,22 @@
+/// Size and relay of one chunk.
+public struct ChunkPlace: Hashable, Sendable {
+    /// Bytes in the encrypted file, a multiple of 65,536.
+    public var size: UInt32
+    /// Any name for the relay. Chunks with the same name share the limit per relay.
+    public var relay: String
+
+    public init(size: UInt32, relay: String) { (self.size, self.relay) = (size, relay) }
+}
+
 /// Positions and relays of the chunks of one file.
-struct ChunkLayout: Hashable, Sendable {
+public struct ChunkLayout: Hashable, Sendable {
     /// Start of each chunk in the stream, and as last element the stream's length.
-    let offsets: [UInt64]
+    public let offsets: [UInt64]
     /// Name of each chunk's relay.
-    let relays: [String]
+    public let relays: [String]
 
     /// Returns nil for no chunks or an empty chunk.
-    init?(_ chunks: [ChunkPlace]) {
+    public init?(_ chunks: [ChunkPlace]) {
         guard !chunks.isEmpty else { return nil }
         var offsets: [UInt64] = [0]
         for chunk in chunks {
@@ -17,14 +27,14 @@ struct ChunkLayout: Hashable, Sendable {
         relays = chunks.map(\.relay)
     }
 
-    var count: Int { relays.count }
-    var streamSize: UInt64 { offsets[count] }
+    public var count: Int { relays.count }
+    public var streamSize: UInt64 { offsets[count] }
 
-    func range(of chunk: Int) -> Range<UInt64> { offsets[chunk]..<offsets[chunk + 1] }
-    func size(of chunk: Int) -> UInt64 { offsets[chunk + 1] - offsets[chunk] }
+    public func range(of chunk: Int) -> Range<UInt64> { offsets[chunk]..<offsets[chunk + 1] }
+    public func size(of chunk: Int) -> UInt64 { offsets[chunk + 1] - offsets[chunk] }
 
     /// The chunk at a position of the stream, or the last chunk for positions beyond the end.
-    func chunk(at position: UInt64) -> Int {
+    public func chunk(at position: UInt64) -> Int {
         var low = 0
         var high = count - 1
         while low < high {
@@ -35,7 +45,7 @@ struct ChunkLayout: Hashable, Sendable {
     }
 
     /// The chunks that overlap a range of the stream.
-    func chunks(_ range: Range<UInt64>) -> Range<Int> {
+    public func chunks(_ range: Range<UInt64>) -> Range<Int> {
         guard !range.isEmpty, range.lowerBound < streamSize else { return 0..<0 }
         return chunk(at: range.lowerBound)..<chunk(at: range.upperBound - 1) + 1
     }

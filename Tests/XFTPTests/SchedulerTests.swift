@@ -1,6 +1,7 @@
+import TestSupport
 import Testing
 
-@testable import Hydration
+@testable import XFTP
 
 /// Granted and ended fetches against a simple model in random histories.
 @Suite struct SchedulerTests {
@@ -151,14 +152,14 @@ import Testing
 private struct History {
     typealias Scheduler = FetchScheduler<Int>
 
-    private var dice: Dice
+    private var dice: SeededGenerator
     private var scheduler: Scheduler
     private var model: Model
     private var now = Duration.zero
     private var layouts: [Int: ChunkLayout] = [:]
 
     init(seed: UInt64) {
-        dice = Dice(seed: seed)
+        dice = SeededGenerator(state: seed)
         var settings = FetchSettings()
         settings.chunksPerFile = Int.random(in: 1...4, using: &dice)
         settings.chunksPerRelay = Int.random(in: 1...5, using: &dice)

@@ -1,7 +1,7 @@
 import Base
 
 /// A download of one file, which requests chunks from `ChunkTransfers`. Its identity is the key of its requests.
-protocol ChunkRequester: AnyObject, Sendable {
+public protocol ChunkRequester: AnyObject, Sendable {
     /// Runs the fetches of this download. Closing it ends them.
     var tasks: TaskSet { get }
     /// Records a granted fetch. Returns false if the chunk is no longer wanted.
@@ -14,22 +14,22 @@ protocol ChunkRequester: AnyObject, Sendable {
 }
 
 /// A chunk that its requester fetches now.
-struct GrantedFetch: Sendable {
+public struct GrantedFetch: Sendable {
     fileprivate let fetch: ChunkTransfers.Fetch
     fileprivate let transfers: ChunkTransfers
 
-    var chunk: Int { fetch.chunk }
+    public var chunk: Int { fetch.chunk }
 
     /// Records the number of received bytes. Call it at the first byte too, which measures the relay's latency.
-    func progressed(received: UInt64) { transfers.progressed(fetch, received: received) }
+    public func progressed(received: UInt64) { transfers.progressed(fetch, received: received) }
 
     /// Records that all bytes have arrived.
     /// - Parameter body: Changes the requests accordingly, before new fetches are granted.
-    func arrived(_ body: () -> Void = {}) { transfers.arrived(fetch, body) }
+    public func arrived(_ body: () -> Void = {}) { transfers.arrived(fetch, body) }
 }
 
 /// Performs the scheduler's decisions, with one task per fetched chunk. Thread-safe.
-final class ChunkTransfers: Sendable {
+public final class ChunkTransfers: Sendable {
     struct Requester: Hashable, Sendable {
         let object: any ChunkRequester
 
@@ -56,23 +56,23 @@ final class ChunkTransfers: Sendable {
     private let state: Lock<State>
     private let start = ContinuousClock.now
 
-    init(settings: FetchSettings) {
+    public init(settings: FetchSettings) {
         state = Lock(State(scheduler: FetchScheduler(settings: settings)), rank: .chunkTransfers)
     }
 
     /// Sets the wanted chunks of a file. Call it with the requester's lock held, so that updates are ordered; then call
     /// `schedule` without it.
-    func update(_ requester: any ChunkRequester, _ layout: ChunkLayout, _ requests: FetchRequests) {
+    public func update(_ requester: any ChunkRequester, _ layout: ChunkLayout, _ requests: FetchRequests) {
         state.withLock { $0.scheduler.update(Requester(object: requester), layout, requests) }
     }
 
     /// Removes a file. Locks as for `update`.
-    func remove(_ requester: any ChunkRequester) {
+    public func remove(_ requester: any ChunkRequester) {
         state.withLock { $0.scheduler.remove(Requester(object: requester)) }
     }
 
     /// Starts granted fetches and cancels unwanted ones.
-    func schedule() {
+    public func schedule() {
         perform()
         let begins = state.withLock { state in
             guard state.needsTicks, !state.isTicking else { return false }
@@ -86,8 +86,8 @@ final class ChunkTransfers: Sendable {
         }
     }
 
-    /// As `FetchScheduler.load`.
-    var load: (files: Int, chunks: Int) { state.withLock { $0.scheduler.load } }
+    /// The number of files that request chunks, and of chunks that are being fetched.
+    public var load: (files: Int, chunks: Int) { state.withLock { $0.scheduler.load } }
 
     private var now: Duration { ContinuousClock.now - start }
 
