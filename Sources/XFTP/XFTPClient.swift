@@ -15,11 +15,16 @@ import Posix
 public final class XFTPClient: Sendable {
     public let settings: XFTPClientSettings
     public let transferred = TransferredBytes()
+    /// The order and limits of the fetches of all downloads.
+    public let transfers: ChunkTransfers
+    /// Memory for their chunks.
+    let buffers = SpareBuffers()
     private let relays: RelayTable
     private let suspension = Suspension()
 
     public init(settings: XFTPClientSettings) {
         self.settings = settings
+        transfers = ChunkTransfers(settings: settings.fetching)
         relays = RelayTable(settings: settings)
         // A reader waits for the first connection.
         ThreadPool.shared.submit { HTTP2Client.prepare() }

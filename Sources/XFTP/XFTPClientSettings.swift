@@ -15,9 +15,9 @@ public struct XFTPClientSettings: Sendable {
     public var deadlinePerKiB: Duration = .milliseconds(5)
     /// The maximum number of connections to one relay.
     public var connectionsPerRelay = 4
-    /// The round trip above which a relay counts as far away.
-    public var farAfter: Duration = .milliseconds(20)
-    /// The maximum number of connections to a far relay. Each carries little per round trip, and requests wait behind
+    /// The limits of fetched chunks, over all downloads.
+    public var fetching = FetchSettings()
+    /// The maximum number of connections to a far relay (`FetchSettings.farAfter`). Each carries little per round trip, and requests wait behind
     /// the chunk on their connection.
     public var connectionsPerFarRelay = 8
     /// The maximum number of concurrent requests on one connection. At most 2, because the official relay stops reading

@@ -29,8 +29,7 @@ struct DescriptionTests {
     private static func source(_ text: String) throws -> XFTPSource {
         let client = XFTPClient(settings: XFTPClientSettings(policy: .everything))
         defer { client.close() }
-        return try XFTPSource(
-            ClaimedFile(description: text), client: client, buffers: SpareBuffers())
+        return try XFTPSource(ClaimedFile(description: text), client: client)
     }
 
     @Test func descriptionGivesItsChunks() throws {

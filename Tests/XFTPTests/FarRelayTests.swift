@@ -22,7 +22,7 @@ import Testing
         let chunk = someBytes(65_536)
         let relay = try ScriptedRelay(chunk: chunk, faults: Array(repeating: .slow, count: 8))
         let client = XFTPClient.forTests {
-            $0.farAfter = farAfter
+            $0.fetching.farAfter = farAfter
             $0.connectionsPerRelay = 2
             $0.requestsPerConnection = 2
             $0.idleTime = .seconds(60)
@@ -45,7 +45,7 @@ import Testing
         let chunk = someBytes(65_536)
         let relay = try ScriptedRelay(chunk: chunk, faults: [])
         let client = XFTPClient.forTests {
-            $0.farAfter = farAfter
+            $0.fetching.farAfter = farAfter
             $0.connectionsPerRelay = 2
             $0.connectionsPerFarRelay = 5
             $0.requestsPerConnection = 2

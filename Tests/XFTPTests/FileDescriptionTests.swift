@@ -50,7 +50,7 @@ import Testing
         #expect(read.text == description.text)
         #expect(read.chunks.map(\.size) == description.chunks.map(\.size))
         #expect(Set(read.chunks[1].replicas) == Set(description.chunks[1].replicas))
-        #expect(read.chunkOffsets == [0, 4 << 20, 8 << 20, 9 << 20])
+        #expect(ChunkLayout(read.places)?.offsets == [0, 4 << 20, 8 << 20, 9 << 20])
         #expect(read.relays.count == 3)
     }
 

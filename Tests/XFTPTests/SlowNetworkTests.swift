@@ -10,7 +10,7 @@ import Testing
         let relay = try ScriptedRelay(chunk: chunk, faults: [.stalling])
         let client = XFTPClient.forTests {
             // The relay must count as near on a busy machine, because a far one gets all requests at once.
-            $0.farAfter = .seconds(60)
+            $0.fetching.farAfter = .seconds(60)
             $0.requestDeadline = .seconds(2)
             $0.deadlinePerKiB = .zero
             $0.connectionsPerRelay = 1

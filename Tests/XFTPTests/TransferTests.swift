@@ -162,13 +162,14 @@ import Testing
             MemorySource(bytes: bytes), fileName: "a.txt", recipients: 1, relays: [relay.address],
             client: client)
         let reader = try ChunkwiseReader(uploaded.recipients[0], client: client)
-        #expect(reader.chunkCount == 3)
-        #expect(reader.chunk(at: 0) == 0)
-        #expect(reader.chunk(at: 4_194_303) == 0)
-        #expect(reader.chunk(at: 4_194_304) == 1)
-        #expect(reader.chunk(at: reader.streamSize - 1) == 2)
-        #expect(reader.chunk(at: reader.streamSize) == nil)
-        let buffers = [reader.largestChunk, reader.largestChunk, reader.largestChunk].map(ChunkBuffer.init)
+        let layout = reader.layout
+        #expect(layout.count == 3)
+        #expect(layout.chunk(at: 0) == 0)
+        #expect(layout.chunk(at: 4_194_303) == 0)
+        #expect(layout.chunk(at: 4_194_304) == 1)
+        #expect(layout.chunk(at: reader.streamSize - 1) == 2)
+        #expect(layout.chunks(reader.streamSize..<reader.streamSize + 1).isEmpty)
+        let buffers = (0..<3).map { ChunkBuffer(capacity: Int(layout.size(of: $0))) }
         for chunk in [2, 0, 1] { try await reader.fetch(chunk: chunk, into: buffers[chunk]) }
         let header = try reader.header(inFirstChunk: buffers[0])
         #expect(header.contentSize == 5_500_000)

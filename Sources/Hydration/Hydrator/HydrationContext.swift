@@ -27,7 +27,7 @@ final class HydrationContext: Sendable {
 
     init(
         core: any FileTransferring, cache: CacheFolder, settings: HydrationSettings,
-        retention: RetentionRequests,
+        retention: RetentionRequests, transfers: ChunkTransfers,
         makeSource: @escaping ChunkSourceMaker
     ) {
         let start = ContinuousClock.now
@@ -41,7 +41,7 @@ final class HydrationContext: Sendable {
         self.makeSource = makeSource
         registry = FileRegistry(filesKeptOpen: settings.filesKeptOpen)
         tasks = TaskSet()
-        transfers = ChunkTransfers(settings: settings.fetching)
+        self.transfers = transfers
         ticker = Ticker(tasks, transfers)
         failures = FailureReporter(cache: cache, clock: clock)
     }

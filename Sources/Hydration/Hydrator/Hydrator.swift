@@ -1,6 +1,7 @@
 import Base
 import ChatCore
 import Posix
+import XFTP
 
 /// Reads the bytes of items, from the core's copy or chunk by chunk from relays. All readers of a file share one download and get their bytes as soon as the chunks are verified.
 ///
@@ -12,19 +13,21 @@ public final class Hydrator: Sendable {
     /// - Parameters:
     ///   - cacheFolder: Used by this hydrator alone; emptied now and by `shutDown`.
     ///   - retention: Stores pinned and unfinished files. If nil, they are kept for this object's lifetime.
+    ///   - transfers: Limits the fetches; nil for limits of its own, those of the settings.
     ///   - makeSource: Creates the chunk source of a claimed file.
     /// - Throws: `cache` if the folder cannot be emptied.
     public init(
         core: any FileTransferring, cacheFolder: PrivateFolder,
         settings: HydrationSettings = HydrationSettings(),
-        retention: RetentionList? = nil, makeSource: @escaping ChunkSourceMaker
+        retention: RetentionList? = nil, transfers: ChunkTransfers? = nil,
+        makeSource: @escaping ChunkSourceMaker
     ) throws(HydrationError) {
         context = HydrationContext(
             core: core,
             cache: try CacheFolder(folder: cacheFolder, staging: core.stagingFolder, settings: settings),
             settings: settings,
             retention: RetentionRequests(retention, finishesWhatWasRead: settings.finishesWhatWasRead),
-            makeSource: makeSource)
+            transfers: transfers ?? ChunkTransfers(settings: settings.fetching), makeSource: makeSource)
     }
 
     /// Drops all files if `shutDown` was not called.

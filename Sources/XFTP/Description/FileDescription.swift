@@ -89,13 +89,6 @@ public struct FileDescription: Hashable, Sendable {
         return chunks.flatMap(\.replicas).map(\.relay).filter { seen.insert($0).inserted }
     }
 
-    /// The offset of each chunk in the encrypted file, and the file's size at the end.
-    public var chunkOffsets: [UInt64] {
-        var offsets: [UInt64] = [0]
-        for chunk in chunks { offsets.append(offsets[offsets.count - 1] + UInt64(chunk.size)) }
-        return offsets
-    }
-
     /// The size of the largest chunk in bytes: the required capacity of a `ChunkBuffer`.
     public var largestChunk: Int { chunks.reduce(0) { max($0, Int($1.size)) } }
 }

@@ -8,6 +8,22 @@ public struct ChunkPlace: Hashable, Sendable {
     public init(size: UInt32, relay: String) { (self.size, self.relay) = (size, relay) }
 }
 
+extension FileDescription {
+    /// The place of each chunk. It counts for its first relay; the client uses another one only if that fails or is
+    /// silent.
+    public var places: [ChunkPlace] {
+        var names: [RelayAddress: String] = [:]
+        return chunks.map { chunk in
+            guard let relay = chunk.replicas.first?.relay else {
+                return ChunkPlace(size: chunk.size, relay: "")
+            }
+            let name = names[relay] ?? relay.text
+            names[relay] = name
+            return ChunkPlace(size: chunk.size, relay: name)
+        }
+    }
+}
+
 /// Positions and relays of the chunks of one file.
 public struct ChunkLayout: Hashable, Sendable {
     /// Start of each chunk in the stream, and as last element the stream's length.

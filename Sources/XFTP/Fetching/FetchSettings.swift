@@ -9,8 +9,8 @@ public struct FetchSettings: Sendable {
     public var chunksPerRelay = 4
     /// Bytes of chunks in flight or being written, over all files.
     public var bytesInFlight: UInt64 = 20 << 20
-    /// Latency above which a relay is far: the shortest time from a request to its first byte. Meanwhile other requests
-    /// fill the line.
+    /// Latency above which a relay is far: the shortest round trip, or time from a request to its first byte. Meanwhile
+    /// other requests fill the line.
     public var farAfter: Duration = .milliseconds(20)
     /// Additional chunks in flight, per file and per relay, for a far relay. They fill the line while the first four
     /// wait for their first byte.

@@ -129,7 +129,7 @@ final class RelayConnections: Sendable {
     /// The number of concurrent requests currently allowed.
     var requestsAllowed: Int { state.withLock { $0.allowed } }
 
-    var farRoundTrip: Duration? { health.roundTrip(above: settings.farAfter) }
+    var farRoundTrip: Duration? { health.roundTrip(above: settings.fetching.farAfter) }
 
     private var maxConnections: Int {
         farRoundTrip != nil

@@ -8,8 +8,8 @@ import Posix
 /// only if its SHA-256 matches the description. Chunk boundaries are multiples of 64 KiB.
 public final class ChunkwiseReader: Sendable {
     public let description: FileDescription
+    public let layout: ChunkLayout
     private let client: XFTPClient
-    private let offsets: [UInt64]
     private let box: StreamBox
 
     /// - Parameter description: A recipient's description, not a redirect: `FileDownload.followRedirect` resolves
@@ -25,33 +25,21 @@ public final class ChunkwiseReader: Sendable {
             throw XFTPError(
                 .malformedDescription, "This description redirects to the description of the file.")
         }
-        guard description.size >= ChunkPlan.overhead,
+        guard description.size >= ChunkPlan.overhead, let layout = ChunkLayout(description.places),
             let box = try? StreamBox(key: description.key, nonce: description.nonce)
         else { throw XFTPError(.malformedDescription, "The file description has an invalid key.") }
         self.description = description
         self.client = client
         self.box = box
-        offsets = description.chunkOffsets
+        self.layout = layout
     }
 
-    public var chunkCount: Int { description.chunks.count }
     /// The length of the stream with padding and tag, in bytes.
     public var streamSize: UInt64 { description.size }
-    /// The required capacity of a `ChunkBuffer` in bytes.
-    public var largestChunk: Int { description.largestChunk }
 
-    /// Returns the stream positions of a chunk, counted from 0.
-    public func streamRange(ofChunk chunk: Int) -> Range<UInt64> { offsets[chunk]..<offsets[chunk + 1] }
-
-    /// Returns the chunk at a stream position, or nil beyond the end.
-    public func chunk(at position: UInt64) -> Int? {
-        guard position < streamSize else { return nil }
-        var (low, high) = (0, chunkCount - 1)
-        while low < high {
-            let middle = (low + high + 1) / 2
-            if offsets[middle] <= position { low = middle } else { high = middle - 1 }
-        }
-        return low
+    /// Returns memory for a chunk.
+    public func buffer(for chunk: Int) -> BufferedChunk {
+        BufferedChunk(client.buffers, Int(layout.size(of: chunk)))
     }
 
     /// Fetches, verifies and decrypts a chunk. The last 16 bytes of the last chunk, the tag, stay encrypted.
@@ -78,7 +66,7 @@ public final class ChunkwiseReader: Sendable {
     public func read(
         chunk: Int, from file: OpenFile, into buffer: ChunkBuffer
     ) throws(SystemError) -> Bool {
-        let range = streamRange(ofChunk: chunk)
+        let range = layout.range(of: chunk)
         buffer.count = try file.read(
             into: UnsafeMutableRawBufferPointer(rebasing: buffer.storage[..<range.count]),
             at: range.lowerBound)
@@ -89,7 +77,7 @@ public final class ChunkwiseReader: Sendable {
     /// Decrypts an encrypted chunk in place, or encrypts it again. Blocks for about 1 ms per 4 MiB, so run it on a pool
     /// thread.
     public func transform(_ buffer: ChunkBuffer, chunk: Int) {
-        let start = offsets[chunk]
+        let start = layout.range(of: chunk).lowerBound
         let end = min(UInt64(buffer.count), streamSize - UInt64(StreamBox.tagLength) - start)
         box.transform(UnsafeMutableRawBufferPointer(rebasing: buffer.bytes[..<Int(end)]), at: start)
     }

@@ -78,8 +78,8 @@ private final class OrderedDownload: Sendable {
         self.destination = destination
         self.contentSize = contentSize
         self.progress = progress
-        window = max(1, min(reader.chunkCount, 6, FileDownload.memory / reader.largestChunk))
-        pool = ChunkBufferPool(count: window, capacity: reader.largestChunk)
+        window = max(1, min(reader.layout.count, 6, FileDownload.memory / reader.description.largestChunk))
+        pool = ChunkBufferPool(count: window, capacity: reader.description.largestChunk)
     }
 
     func run() async throws(XFTPError) -> FileHeader {
@@ -102,7 +102,7 @@ private final class OrderedDownload: Sendable {
     private func inOrder(
         from first: Int, present: UInt64, check: WholeFileCheck
     ) async throws(XFTPError) -> WholeFileCheck {
-        let count = reader.chunkCount
+        let count = reader.layout.count
         do {
             return try await withThrowingTaskGroup(of: (Int, ChunkBuffer).self) { group in
                 var check = check
@@ -149,7 +149,7 @@ private final class OrderedDownload: Sendable {
     /// Encrypts present content again. Works only for chunks that contain nothing but content.
     private func recover(_ chunk: Int, present: UInt64, into buffer: ChunkBuffer) throws -> Bool {
         guard let header = state.withLock({ $0.header }) else { return false }
-        let range = reader.streamRange(ofChunk: chunk)
+        let range = reader.layout.range(of: chunk)
         let end = header.contentOffset + min(present, header.contentSize)
         guard range.lowerBound >= header.contentOffset, range.upperBound <= end,
             range.upperBound <= reader.streamSize - UInt64(StreamBox.tagLength)
@@ -171,7 +171,7 @@ private final class OrderedDownload: Sendable {
             check.update(encrypted: UnsafeRawBufferPointer(buffer.bytes))
             self.reader.transform(buffer, chunk: chunk)
             let header = try self.header(buffer, chunk: chunk)
-            let range = self.reader.streamRange(ofChunk: chunk)
+            let range = self.reader.layout.range(of: chunk)
             let content = header.contentOffset..<header.contentOffset + header.contentSize
             let part = range.clamped(to: content)
             if !part.isEmpty {

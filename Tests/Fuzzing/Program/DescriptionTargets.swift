@@ -65,7 +65,7 @@ extension Target {
         hold(
             description.chunks.count <= FileDescription.maxChunks
                 && description.relays.count <= FileDescription.maxRelays, "the limits hold")
-        hold(description.chunkOffsets.last == description.size, "the chunks add up")
+        hold(ChunkLayout(description.places)?.streamSize == description.size, "the chunks add up")
         for (index, chunk) in description.chunks.enumerated() {
             hold(chunk.number == index + 1 && !chunk.replicas.isEmpty, "chunks are in order and somewhere")
             hold(chunk.size <= FileDescription.maxChunkSize, "a chunk fits into memory")
