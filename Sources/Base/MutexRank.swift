@@ -26,8 +26,8 @@ public enum MutexRank: Int, CaseIterable, Comparable, Sendable {
 
     // For memory (`Lock`, `Monitor`).
 
-    /// A file being read.
-    case cachedFile
+    /// A download, such as of a file being read.
+    case chunkRequester
     /// The timer of such files.
     case ticker
     /// The chunks being fetched.

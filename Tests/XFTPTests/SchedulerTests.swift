@@ -134,6 +134,44 @@ import Testing
         #expect(scheduler.schedule(now: .zero) == [.cancel(.init(file: 1, chunk: 0))])
     }
 
+    private static func inOrder(_ chunks: Int...) -> FetchRequests {
+        var requests = FetchRequests()
+        (requests.ahead, requests.isWanted, requests.isInOrder) = (chunks, true, true)
+        return requests
+    }
+
+    @Test func downloadInOrderLeavesPlacesAtItsRelay() {
+        var settings = FetchSettings()
+        settings.chunksPerRelay = 2
+        var scheduler = FetchScheduler<Int>(settings: settings)
+        scheduler.update(1, Self.layout(["a", "a", "b"]), Self.inOrder(0, 1, 2))
+        #expect(scheduler.schedule(now: .zero) == [.fetch(.init(file: 1, chunk: 0))])
+        scheduler.update(2, Self.layout(["a"]), Self.demand(0))
+        #expect(scheduler.schedule(now: .zero) == [.fetch(.init(file: 2, chunk: 0))])
+        scheduler.ended(.init(file: 1, chunk: 0))
+        scheduler.ended(.init(file: 2, chunk: 0))
+        scheduler.update(1, Self.layout(["a", "a", "b"]), Self.inOrder(1, 2))
+        scheduler.remove(2)
+        #expect(
+            scheduler.schedule(now: .zero) == [
+                .fetch(.init(file: 1, chunk: 1)), .fetch(.init(file: 1, chunk: 2)),
+            ])
+    }
+
+    @Test func chunkWaitingForAnEarlierOneYieldsItsMemory() {
+        var settings = FetchSettings()
+        (settings.bytesInFlight, settings.bytesForDemand) = (UInt64(2 * Self.chunkSize), 0)
+        var scheduler = FetchScheduler<Int>(settings: settings)
+        scheduler.update(1, Self.layout(["silent", "good"]), Self.inOrder(0, 1))
+        #expect(scheduler.schedule(now: .zero).count == 2)
+        scheduler.arrived(.init(file: 1, chunk: 1), now: .seconds(1))
+        scheduler.update(1, Self.layout(["silent", "good"]), Self.inOrder())
+        scheduler.update(2, Self.layout(["good", "other"]), Self.demand(0, 1))
+        // The silent chunk has stalled.
+        #expect(scheduler.schedule(now: .seconds(3)) == [.fetch(.init(file: 2, chunk: 0))])
+        #expect(scheduler.schedule(now: .seconds(4)) == [.fetch(.init(file: 2, chunk: 1))])
+    }
+
     @Test func memoryIsUsedUntilFetchEnds() {
         var settings = FetchSettings()
         settings.bytesInFlight = UInt64(Self.chunkSize)
@@ -213,6 +251,7 @@ private struct History {
                 (0..<8).shuffled(using: &dice).prefix(Int.random(in: 0...2, using: &dice)))
             requests.ahead = Array((0..<8).shuffled(using: &dice).prefix(Int.random(in: 0...3, using: &dice)))
             requests.background = Array((0..<8).prefix(Int.random(in: 0...3, using: &dice)))
+            requests.isInOrder = Int.random(in: 0..<4, using: &dice) == 0
         }
         scheduler.update(file, layouts[file]!, requests)
         model.update(file, layouts[file]!, requests)
@@ -345,14 +384,18 @@ private struct Model {
     ) -> Bool {
         let own = flights.filter { $0.fetch.file == file }
         let coming = flights.filter { !$0.hasArrived }
-        let active = flights.filter { $0.hasArrived || now - $0.lastSign < settings.stalledAfter }
+        let active = flights.filter { flight in
+            let isKept = flight.hasArrived && files[flight.fetch.file]?.requests.isInOrder != true
+            return isKept || now - flight.lastSign < settings.stalledAfter
+        }
         let bytes = active.reduce(0) { $0 + $1.bytes }
         let limit = settings.bytesInFlight - (urgency == 0 ? 0 : settings.bytesForDemand)
+        let places = settings.chunksPerRelay - (files[file]?.requests.isInOrder == true ? 1 : 0)
         return flights.count < settings.chunksInFlight
             && (urgency < 2 || flights.count(where: \.isBackground) < settings.backgroundChunks)
             && own.count { !$0.hasArrived } < settings.chunksPerFile
             && (urgency == 0 || own.count < FetchSettings.chunksInMemory)
-            && coming.count { $0.relay == layout.relays[chunk] } < settings.chunksPerRelay
+            && coming.count { $0.relay == layout.relays[chunk] } < max(1, places)
             && (bytes == 0 || bytes + layout.size(of: chunk) <= limit)
     }
 }

@@ -57,7 +57,7 @@ final class CachedFile: Sendable {
         let machine = Machine(
             item, file, retention: context.retention.of(file.id), settings: context.settings,
             now: context.now)
-        state = Lock(State(machine: machine), rank: .cachedFile)
+        state = Lock(State(machine: machine), rank: .chunkRequester)
     }
 
     // MARK: - Reading

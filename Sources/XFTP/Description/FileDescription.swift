@@ -88,9 +88,6 @@ public struct FileDescription: Hashable, Sendable {
         var seen: Set<RelayAddress> = []
         return chunks.flatMap(\.replicas).map(\.relay).filter { seen.insert($0).inserted }
     }
-
-    /// The size of the largest chunk in bytes: the required capacity of a `ChunkBuffer`.
-    public var largestChunk: Int { chunks.reduce(0) { max($0, Int($1.size)) } }
 }
 
 extension FileDescription: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {

@@ -53,10 +53,12 @@ public final class ChunkTransfers: Sendable {
 
     private static let interval = Duration.milliseconds(500)
 
+    let settings: FetchSettings
     private let state: Lock<State>
     private let start = ContinuousClock.now
 
     public init(settings: FetchSettings) {
+        self.settings = settings
         state = Lock(State(scheduler: FetchScheduler(settings: settings)), rank: .chunkTransfers)
     }
 

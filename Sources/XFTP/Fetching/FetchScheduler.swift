@@ -171,15 +171,16 @@ struct FetchScheduler<File: Hashable & Sendable>: Sendable {
             !flights.contains { $0.fetch == Fetch(file: file, chunk: chunk) }
         }
         let fits = { chunk in
-            hasCapacity(for: chunk, of: file, requester.layout, priority, activeBytes: activeBytes)
+            hasCapacity(for: chunk, of: file, requester, priority, activeBytes: activeBytes)
         }
         return priority == .demand ? open.first(where: fits) : open.first.flatMap { fits($0) ? $0 : nil }
     }
 
     private func hasCapacity(
-        for chunk: Int, of file: File, _ layout: ChunkLayout, _ priority: Priority, activeBytes: UInt64
+        for chunk: Int, of file: File, _ requester: Requester, _ priority: Priority, activeBytes: UInt64
     ) -> Bool {
         if priority == .check { return true }
+        let layout = requester.layout
         let fetches = self.fetches
         let own = fetches.filter { $0.fetch.file == file }
         let relay = layout.relays[chunk]
@@ -194,14 +195,18 @@ struct FetchScheduler<File: Hashable & Sendable>: Sendable {
         guard own.count(where: { !$0.hasArrived }) < settings.chunksPerFile + more else { return false }
         if priority != .demand && own.count >= FetchSettings.chunksInMemory + more { return false }
         let ofRelay = fetches.count { $0.relay == relay && !$0.hasArrived }
-        guard ofRelay < settings.chunksPerRelay + more else { return false }
+        let perRelay = max(1, settings.chunksPerRelay - (requester.requests.isInOrder ? 1 : 0))
+        guard ofRelay < perRelay + more else { return false }
         return activeBytes == 0 || activeBytes + layout.size(of: chunk) <= limit
     }
 
     /// Bytes of chunks in flight or in memory, without stalled chunks.
     private func activeBytes(now: Duration) -> UInt64 {
-        flights.lazy.filter { $0.hasArrived || now - $0.lastSign < settings.stalledAfter }
-            .reduce(0) { $0 + $1.bytes }
+        let active = flights.lazy.filter { flight in
+            now - flight.lastSign < settings.stalledAfter
+                || flight.hasArrived && files[flight.fetch.file]?.requests.isInOrder != true
+        }
+        return active.reduce(0) { $0 + $1.bytes }
     }
 
     /// Cancels unwanted fetches, except those that are receiving bytes for a known file. A player closes and

@@ -12,7 +12,7 @@ public final class ChunkBuffer: @unchecked Sendable {
     /// The number of filled bytes.
     public var count = 0 { didSet { if isUnfilled, count > 0 { endUnfilled() } } }
 
-    /// - Parameter capacity: The capacity in bytes, usually `FileDescription.largestChunk`; 4 MiB for official files.
+    /// - Parameter capacity: The capacity in bytes, usually the size of a chunk; at most 4 MiB for official files.
     public init(capacity: Int) {
         // Map pages directly: malloc would cache such buffers for each thread that ever freed one (50 MiB after a
         // download). Unused pages take no memory, and unmapping releases the content.

@@ -1,13 +1,10 @@
 import Base
 import Cryptography
 import Posix
+import Synchronization
 
 /// Downloads a whole file: fetches several chunks at once, writes them in order, and verifies each chunk and the whole.
-/// Uses 24 MiB of memory for chunks.
 public enum FileDownload {
-    /// The memory for chunks in bytes: six of the largest official size.
-    static let memory = 24 << 20
-
     /// Downloads the described file into `destination`. Follows a redirect first.
     ///
     /// - Parameters:
@@ -28,8 +25,10 @@ public enum FileDownload {
         if let contentSize, !ChunkPlan.fits(streamSize: reader.streamSize, content: contentSize) {
             throw otherSize
         }
+        let present = try await storing { try destination.bytesPresent() }
         return try await OrderedDownload(
-            reader: reader, destination: destination, contentSize: contentSize, progress: progress
+            reader, transfers: client.transfers, to: destination, present: present, contentSize: contentSize,
+            progress: progress
         ).run()
     }
 
@@ -58,97 +57,138 @@ public enum FileDownload {
     }
 }
 
-/// A download in progress.
-private final class OrderedDownload: Sendable {
+/// A download in progress. Its chunks arrive in any order, and each is written after all earlier ones.
+private final class OrderedDownload: ChunkRequester {
+    private struct State {
+        /// The first chunk that is not being fetched yet.
+        var granted = 0
+        /// Wakes each chunk when all earlier ones are written.
+        var turns = [0: AsyncSemaphore(1)]
+        var header: FileHeader?
+        var failure: XFTPError?
+        /// True if nothing more is fetched.
+        var isOver = false
+
+        mutating func turn(of chunk: Int) -> AsyncSemaphore {
+            let turn = turns[chunk] ?? AsyncSemaphore(0)
+            turns[chunk] = turn
+            return turn
+        }
+    }
+
+    let tasks = TaskSet()
     private let reader: ChunkwiseReader
+    private let transfers: ChunkTransfers
     private let destination: any DownloadDestination
+    private let present: UInt64
     private let contentSize: UInt64?
     private let progress: @Sendable (UInt64, UInt64) -> Void
-    private let pool: ChunkBufferPool
-    /// The number of chunks in progress, equal to the number of buffers. More would deadlock: the next chunk in order
-    /// could wait for a buffer that a later one holds.
-    private let window: Int
-    private let state = Lock((received: Int64(0), header: FileHeader?.none))
+    private let received = Atomic<Int64>(0)
+    /// Changed by one chunk after the other.
+    private let check: Lock<WholeFileCheck>
+    private let state = Lock(State(), rank: .chunkRequester)
+    private let end = AsyncSemaphore(0)
 
+    /// - Parameter present: The number of content bytes that an earlier attempt left.
+    /// - Throws: `.malformedDescription` for an invalid key.
     init(
-        reader: ChunkwiseReader, destination: any DownloadDestination, contentSize: UInt64?,
-        progress: @escaping @Sendable (UInt64, UInt64) -> Void
-    ) {
+        _ reader: ChunkwiseReader, transfers: ChunkTransfers, to destination: any DownloadDestination,
+        present: UInt64, contentSize: UInt64?, progress: @escaping @Sendable (UInt64, UInt64) -> Void
+    ) throws(XFTPError) {
         self.reader = reader
+        self.transfers = transfers
         self.destination = destination
+        self.present = present
         self.contentSize = contentSize
         self.progress = progress
-        window = max(1, min(reader.layout.count, 6, FileDownload.memory / reader.description.largestChunk))
-        pool = ChunkBufferPool(count: window, capacity: reader.description.largestChunk)
+        check = try Lock(WholeFileCheck(reader.description))
     }
 
     func run() async throws(XFTPError) -> FileHeader {
-        let present = try await storing { try self.destination.bytesPresent() }
-        var check = try WholeFileCheck(reader.description)
-        var next = 0
-        if present > 0 {
-            // The header gives the offset of the present bytes.
-            check = try await consume(try await obtain(0, present: 0), chunk: 0, check: check)
-            next = 1
-        }
-        check = try await inOrder(from: next, present: present, check: check)
-        let final = check
+        state.withLock { request($0) }
+        transfers.schedule()
+        if await !end.acquire() { stop(XFTPError.cancelled) }
+        // Nothing is written after the return.
+        await tasks.close()
+        let (header, failure) = state.withLock { ($0.header, $0.failure) }
+        guard failure == nil, let header else { throw failure ?? .cancelled }
+        let final = check.withLock { $0 }
         try await ThreadPool.shared.run { () throws(XFTPError) in try final.finish() }
-        guard let header = state.withLock({ $0.header }) else { throw .cancelled }
-        try await storing { try self.destination.finish(size: header.contentSize) }
+        try await storing { [destination] in try destination.finish(size: header.contentSize) }
         return header
     }
 
-    private func inOrder(
-        from first: Int, present: UInt64, check: WholeFileCheck
-    ) async throws(XFTPError) -> WholeFileCheck {
-        let count = reader.layout.count
-        do {
-            return try await withThrowingTaskGroup(of: (Int, ChunkBuffer).self) { group in
-                var check = check
-                var ready: [Int: ChunkBuffer] = [:]
-                for chunk in first..<max(first, min(first + window, count)) {
-                    group.addTask { (chunk, try await self.obtain(chunk, present: present)) }
-                }
-                for consumed in first..<max(first, count) {
-                    while ready[consumed] == nil, let (chunk, buffer) = try await group.next() {
-                        ready[chunk] = buffer
-                    }
-                    guard let buffer = ready.removeValue(forKey: consumed) else { throw XFTPError.cancelled }
-                    check = try await self.consume(buffer, chunk: consumed, check: check)
-                    let chunk = consumed + window
-                    guard chunk < count else { continue }
-                    group.addTask { (chunk, try await self.obtain(chunk, present: present)) }
-                }
-                return check
-            }
-        } catch let error as XFTPError {
-            throw error
-        } catch {
-            throw .cancelled
+    // MARK: - Requests
+
+    /// Requests the next chunks. Call it with the lock held.
+    private func request(_ state: State) {
+        // The header gives the offset of the present bytes.
+        let end = present > 0 && state.header == nil ? 1 : reader.layout.count
+        var requests = FetchRequests()
+        requests.ahead = Array(
+            (state.granted..<max(state.granted, end)).prefix(transfers.settings.maxRequests))
+        (requests.isWanted, requests.isInOrder) = (true, true)
+        transfers.update(self, reader.layout, requests)
+    }
+
+    func started(_ chunk: Int) -> Bool {
+        state.withLock { state in
+            guard !state.isOver else { return false }
+            state.granted = max(state.granted, chunk + 1)
+            request(state)
+            return true
         }
     }
 
-    /// Returns the encrypted chunk: from the destination if an earlier attempt left it and it verifies, otherwise from
-    /// a relay.
-    private func obtain(_ chunk: Int, present: UInt64) async throws(XFTPError) -> ChunkBuffer {
-        let buffer = try await pool.take()
-        do throws(XFTPError) {
-            if try await storing({ try self.recover(chunk, present: present, into: buffer) }) {
-                count(buffer.count)
-                return buffer
-            }
-            try await reader.fetchEncrypted(chunk: chunk, into: buffer, counter: count)
-            return buffer
-        } catch {
-            pool.give(buffer)
-            throw error
+    func failed(_ chunk: Int, _ error: any Error, wasCancelled: Bool) {
+        stop(error as? XFTPError ?? .cancelled)
+    }
+
+    /// Ends the download at the first call.
+    private func stop(_ failure: XFTPError? = nil) {
+        state.withLock { state in
+            guard !state.isOver else { return }
+            (state.isOver, state.failure) = (true, failure)
+            transfers.remove(self)
         }
+        end.release()
+    }
+
+    // MARK: - Chunks
+
+    /// Takes an encrypted chunk from the destination if an earlier attempt left it and it verifies, otherwise from a
+    /// relay.
+    func fetch(_ fetch: GrantedFetch) async throws {
+        let (chunk, buffer) = (fetch.chunk, reader.buffer(for: fetch.chunk))
+        if try await storing({ try self.recover(chunk, into: buffer.buffer) }) {
+            count(buffer.buffer.count)
+        } else {
+            let steps = ProgressSteps { fetch.progressed(received: $0) }
+            try await reader.fetchEncrypted(chunk: chunk, into: buffer.buffer) { bytes in
+                self.count(bytes)
+                steps.count(bytes)
+            }
+        }
+        fetch.arrived()
+        guard await state.withLock({ $0.turn(of: chunk) }).acquire() else { throw XFTPError.cancelled }
+        try await storing { try self.consume(buffer.buffer, chunk: chunk) }
+        written(chunk)
+    }
+
+    private func written(_ chunk: Int) {
+        let turn = state.withLock { state in
+            // The header is known now.
+            if chunk == 0, !state.isOver { request(state) }
+            state.turns[chunk] = nil
+            return state.turn(of: chunk + 1)
+        }
+        turn.release()
+        if chunk + 1 == reader.layout.count { stop() }
     }
 
     /// Encrypts present content again. Works only for chunks that contain nothing but content.
-    private func recover(_ chunk: Int, present: UInt64, into buffer: ChunkBuffer) throws -> Bool {
-        guard let header = state.withLock({ $0.header }) else { return false }
+    private func recover(_ chunk: Int, into buffer: ChunkBuffer) throws -> Bool {
+        guard present > 0, let header = state.withLock({ $0.header }) else { return false }
         let range = reader.layout.range(of: chunk)
         let end = header.contentOffset + min(present, header.contentSize)
         guard range.lowerBound >= header.contentOffset, range.upperBound <= end,
@@ -162,29 +202,21 @@ private final class OrderedDownload: Sendable {
     }
 
     /// Verifies, decrypts and writes the next chunk.
-    private func consume(
-        _ buffer: ChunkBuffer, chunk: Int, check: WholeFileCheck
-    ) async throws(XFTPError) -> WholeFileCheck {
-        defer { pool.give(buffer) }
-        return try await storing {
-            var check = check
-            check.update(encrypted: UnsafeRawBufferPointer(buffer.bytes))
-            self.reader.transform(buffer, chunk: chunk)
-            let header = try self.header(buffer, chunk: chunk)
-            let range = self.reader.layout.range(of: chunk)
-            let content = header.contentOffset..<header.contentOffset + header.contentSize
-            let part = range.clamped(to: content)
-            if !part.isEmpty {
-                let start = Int(part.lowerBound - range.lowerBound)
-                try self.destination.write(
-                    UnsafeMutableRawBufferPointer(rebasing: buffer.bytes[start..<start + part.count]),
-                    at: part.lowerBound - header.contentOffset)
-            }
-            return check
-        }
+    private func consume(_ buffer: ChunkBuffer, chunk: Int) throws {
+        check.withLock { $0.update(encrypted: UnsafeRawBufferPointer(buffer.bytes)) }
+        reader.transform(buffer, chunk: chunk)
+        let header = try self.header(buffer)
+        let range = reader.layout.range(of: chunk)
+        let content = header.contentOffset..<header.contentOffset + header.contentSize
+        let part = range.clamped(to: content)
+        guard !part.isEmpty else { return }
+        let start = Int(part.lowerBound - range.lowerBound)
+        try destination.write(
+            UnsafeMutableRawBufferPointer(rebasing: buffer.bytes[start..<start + part.count]),
+            at: part.lowerBound - header.contentOffset)
     }
 
-    private func header(_ buffer: ChunkBuffer, chunk: Int) throws -> FileHeader {
+    private func header(_ buffer: ChunkBuffer) throws -> FileHeader {
         if let known = state.withLock({ $0.header }) { return known }
         let header = try reader.header(inFirstChunk: buffer)
         guard contentSize ?? header.contentSize == header.contentSize else { throw FileDownload.otherSize }
@@ -193,25 +225,22 @@ private final class OrderedDownload: Sendable {
         return header
     }
 
-    /// Runs blocking work of the destination and wraps its errors.
-    private func storing<Result: Sendable>(
-        _ body: @escaping @Sendable () throws -> Result
-    ) async throws(XFTPError) -> Result {
-        do {
-            return try await ThreadPool.shared.run(body)
-        } catch let error as XFTPError {
-            throw error
-        } catch {
-            throw XFTPError(
-                .storage, "The received file could not be written: \(sentence(of: error))", cause: error)
-        }
-    }
-
     @Sendable private func count(_ bytes: Int) {
-        let sum = state.withLock { state in
-            state.received += Int64(bytes)
-            return state.received
-        }
+        let sum = received.wrappingAdd(Int64(bytes), ordering: .relaxed).newValue
         progress(UInt64(max(0, sum)), reader.streamSize)
+    }
+}
+
+/// Runs blocking work of the destination and wraps its errors.
+private func storing<Result: Sendable>(
+    _ body: @escaping @Sendable () throws -> Result
+) async throws(XFTPError) -> Result {
+    do {
+        return try await ThreadPool.shared.run(body)
+    } catch let error as XFTPError {
+        throw error
+    } catch {
+        throw XFTPError(
+            .storage, "The received file could not be written: \(sentence(of: error))", cause: error)
     }
 }
