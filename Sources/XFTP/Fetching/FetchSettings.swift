@@ -1,5 +1,5 @@
-/// Limits of the chunks in flight. With the defaults a mount's peak memory stays below 64 MiB, while four chunks of 4
-/// MiB per file keep the relays busy.
+/// Limits of the chunks in flight. With the defaults a mount's peak memory stays below 64 MiB, while three chunks of 4
+/// MiB keep the relays busy: a near relay fills its line with one.
 public struct FetchSettings: Sendable {
     /// Chunks in flight for one file.
     public var chunksPerFile = 4
@@ -8,7 +8,7 @@ public struct FetchSettings: Sendable {
     /// Chunks in flight from one relay, so that a silent relay delays only its own files.
     public var chunksPerRelay = 4
     /// Bytes of chunks in flight or being written, over all files.
-    public var bytesInFlight: UInt64 = 20 << 20
+    public var bytesInFlight: UInt64 = 16 << 20
     /// Latency above which a relay is far: the shortest round trip, or time from a request to its first byte. Meanwhile
     /// other requests fill the line.
     public var farAfter: Duration = .milliseconds(20)
@@ -16,7 +16,7 @@ public struct FetchSettings: Sendable {
     /// wait for their first byte.
     public var moreFromFar = 3
     /// Additional bytes in flight, beyond `bytesInFlight`, if the next chunk is from a far relay.
-    public var moreBytesFromFar: UInt64 = 12 << 20
+    public var moreBytesFromFar: UInt64 = 16 << 20
     /// Additional chunks in flight to a far relay while others are nearly complete; a request sent after them would be a
     /// round trip late. Their memory is untouched until then.
     public var requestsAheadToFar = 4

@@ -5,7 +5,7 @@ import Base
 final class SpareBuffers: Sendable {
     private let state = Lock((spare: [ChunkBuffer](), out: 0), rank: .innermost)
     /// Enough for the chunks that are stored while others arrive.
-    private static let maxSpare = 6
+    private static let maxSpare = 2
 
     fileprivate func take(_ size: Int) -> ChunkBuffer {
         let found: ChunkBuffer? = state.withLock { state in
