@@ -1,8 +1,6 @@
 import Base
-import CLinux
 import ChatCore
 import Cryptography
-import Glibc
 import Posix
 
 /// The daemon's end of the sockets for commands and for programs, while a profile is mounted. Both serve all of
@@ -22,15 +20,15 @@ public final class ControlServer: Sendable {
         var transfers: [ObjectIdentifier: StandaloneTransfer] = [:]
     }
 
-    private let core: any ChatCore
-    private let mountpoint: String
-    private let removesMetadata: Bool
-    private let markKey: SecretBytes?
+    let core: any ChatCore
+    let mountpoint: String
+    let removesMetadata: Bool
+    let markKey: SecretBytes?
     private let state = Lock(State())
-    private let folders: MountedFolders
-    private let service: any ControlService
+    let folders: MountedFolders
+    let service: any ControlService
     /// By message id: a repetition finds the outcome of the first request.
-    private let sends = AsyncKeyedMutex<String>()
+    let sends = AsyncKeyedMutex<String>()
 
     /// Starts listening.
     /// - Parameters:
@@ -106,83 +104,19 @@ public final class ControlServer: Sendable {
                     continue
                 }
                 guard let exchange = try ControlExchange(readingFrom: channel) else { continue }
-                guard exchange.method == .subscribe else {
-                    try answer(exchange)
-                    continue
-                }
-                guard try exchange.parameters(ProgramRequest.self) != nil else { continue }
-                if subscription == nil {
+                if exchange.method == .subscribe, subscription == nil {
                     let wakeUp = try WakeUp()
                     subscription = (service.subscribe { wakeUp.notify() }, wakeUp)
                 }
-                try exchange.send(ProgramResult(done: true))
+                try answer(exchange)
             }
         } catch {
             log.debug("client disconnected: error=\(sentenceWithCauses(of: error))")
         }
     }
 
-    private func answer(_ exchange: ControlExchange) throws(DesktopError) {
-        switch exchange.method {
-        case .sendingTerms:
-            try exchange.answer { [self] (inquiry: SendingInquiry) in try await terms(for: inquiry) }
-        case .sendFile:
-            try exchange.answer { [self] (request: FileRequest) in
-                try await send(request, over: exchange.channel)
-            }
-        case .say:
-            try exchange.answer { [self] (request: TextRequest) in
-                try await send(request, over: exchange.channel)
-            }
-        case .chats:
-            try exchange.answer { [self] (request: ChatManagementRequest) in try await carryOut(request) }
-        case .links:
-            try exchange.answer { [self] (request: LinkRequest) in try await carryOut(request) }
-        case .contacts:
-            try exchange.answer { [self] (request: ContactRequest) in try await carryOut(request) }
-        case .transfer: try transfer(exchange)
-        case .cache:
-            try exchange.answer { [service] (request: CacheRequest) in try await service.carryOut(request) }
-        case .rules:
-            try exchange.answer { [service] (request: KeepRequest) in try await service.carryOut(request) }
-        case .freeFiles:
-            try exchange.answer { [service] (request: FreeRequest) in try await service.carryOut(request) }
-        case .deleteFiles:
-            try exchange.answer { [service] (request: DeleteRequest) in try await service.carryOut(request) }
-        // Of programs.
-        default:
-            try exchange.answer { [service] (request: ProgramRequest) in try await service.carryOut(request) }
-        }
-    }
-
-    private func terms(for inquiry: SendingInquiry) async throws(ChatError) -> SendingTerms {
-        let chat = try await folders.chats(of: core).chat(inquiry.chat)
-        if let refused = chat.chat.sendingRefused { throw ChatError(.sendingRefused, refused) }
-        return SendingTerms(
-            chat: chat.reference.description, largest: core.limits.maxFileSize(in: chat.reference),
-            stagingFolder: core.stagingFolder, removesMetadata: removesMetadata ? true : nil,
-            markKey: markKey)
-    }
-
-    private func carryOut(_ request: ChatManagementRequest) async throws(ChatError) -> [String] {
-        try await request.carryOut(on: core, naming: folders)
-    }
-
-    private func carryOut(_ request: LinkRequest) async throws(ChatError) -> [LinkDescription] {
-        try await request.carryOut(on: core)
-    }
-
-    /// Adds the path of the chat's folder to the result.
-    private func carryOut(_ request: ContactRequest) async throws(ChatError) -> ContactAnswer {
-        var answer = try await request.carryOut(on: core, naming: folders)
-        if let chat = answer.chat.flatMap(ChatReference.init) {
-            answer.folder = await folders.names(of: [chat])[chat].map { "\(mountpoint)/\($0)" }
-        }
-        return answer
-    }
-
     /// Runs a transfer while its client is connected, and reports its progress.
-    private func transfer(_ exchange: ControlExchange) throws(DesktopError) {
+    func transfer(_ exchange: ControlExchange) throws(DesktopError) {
         guard let request: StandaloneRequest = try exchange.parameters() else { return }
         if let path = request.path, path.path(below: mountpoint) != nil {
             return try exchange.refuse(
@@ -210,57 +144,5 @@ public final class ControlServer: Sendable {
             throw error
         }
         BlockingTask.value { await transfer.withdraw() }
-    }
-
-    private func send(
-        _ request: FileRequest, over channel: ControlChannel
-    ) async throws(ProgramError) -> SendingReply {
-        guard let message = request.composedMessage(stagingFolder: core.stagingFolder) else {
-            throw ProgramError(.malformed, DesktopError.malformed.sentence)
-        }
-        return try await sends.withLock(message.id) { () async throws(ProgramError) -> SendingReply in
-            // A client that reported a failure must not find the message sent later.
-            guard !channel.isAbandoned else {
-                unlink(message.source.path)
-                throw ProgramError(.refused, DesktopError.hungUp.sentence)
-            }
-            do throws(ChatError) {
-                let item = try await core.send(message, to: receiver(request.chat))
-                await service.wasSent(item)
-                // A repetition does not need the file.
-                unlink(message.source.path)
-                return SendingReply(item: item.id.rawValue)
-            } catch {
-                // The client stages the file again before it repeats the request.
-                if error.code == .sendingUndecided { unlink(message.source.path) }
-                throw ProgramError(sending: error)
-            }
-        }
-    }
-
-    private func send(
-        _ request: TextRequest, over channel: ControlChannel
-    ) async throws(ProgramError) -> SendingReply {
-        guard let text = request.composed else {
-            throw ProgramError(.malformed, DesktopError.malformed.sentence)
-        }
-        return try await sends.withLock(text.id) { () async throws(ProgramError) -> SendingReply in
-            guard !channel.isAbandoned else {
-                throw ProgramError(.refused, DesktopError.hungUp.sentence)
-            }
-            do throws(ChatError) {
-                try await core.send(text, to: receiver(request.chat))
-                return SendingReply()
-            } catch {
-                throw ProgramError(sending: error)
-            }
-        }
-    }
-
-    /// Returns the chat of this name if it accepts messages.
-    private func receiver(_ name: String) async throws(ChatError) -> ChatReference {
-        let chat = try await folders.chats(of: core).chat(name)
-        if let refused = chat.chat.sendingRefused { throw ChatError(.sendingRefused, refused) }
-        return chat.reference
     }
 }

@@ -1,0 +1,111 @@
+import Base
+import ChatCore
+import Glibc
+
+/// The methods, with the types of their parameters and results.
+extension ControlServer {
+    func answer(_ exchange: ControlExchange) throws(DesktopError) {
+        switch exchange.method {
+        case .sendingTerms:
+            try exchange.answer { [self] (inquiry: SendingInquiry) in try await terms(for: inquiry) }
+        case .sendFile:
+            try exchange.answer { [self] (request: FileRequest) in
+                try await send(request, over: exchange.channel)
+            }
+        case .say:
+            try exchange.answer { [self] (request: TextRequest) in
+                try await send(request, over: exchange.channel)
+            }
+        case .chats:
+            try exchange.answer { [core, folders] (request: ChatManagementRequest) in
+                try await request.carryOut(on: core, naming: folders)
+            }
+        case .links:
+            try exchange.answer { [core] (request: LinkRequest) in try await request.carryOut(on: core) }
+        case .contacts:
+            try exchange.answer { [self] (request: ContactRequest) in try await carryOut(request) }
+        case .transfer: try transfer(exchange)
+        case .cache:
+            try exchange.answer { [service] (request: CacheRequest) in try await service.carryOut(request) }
+        case .rules:
+            try exchange.answer { [service] (request: KeepRequest) in try await service.carryOut(request) }
+        case .freeFiles:
+            try exchange.answer { [service] (request: FreeRequest) in try await service.carryOut(request) }
+        case .deleteFiles:
+            try exchange.answer { [service] (request: DeleteRequest) in try await service.carryOut(request) }
+        // Of programs.
+        default:
+            try exchange.answer { [service] (request: ProgramRequest) in try await service.carryOut(request) }
+        }
+    }
+
+    private func terms(for inquiry: SendingInquiry) async throws(ChatError) -> SendingTerms {
+        let chat = try await folders.chats(of: core).chat(inquiry.chat)
+        if let refused = chat.chat.sendingRefused { throw ChatError(.sendingRefused, refused) }
+        return SendingTerms(
+            chat: chat.reference.description, largest: core.limits.maxFileSize(in: chat.reference),
+            stagingFolder: core.stagingFolder, removesMetadata: removesMetadata ? true : nil,
+            markKey: markKey)
+    }
+
+    /// Adds the path of the chat's folder to the result.
+    private func carryOut(_ request: ContactRequest) async throws(ChatError) -> ContactAnswer {
+        var answer = try await request.carryOut(on: core, naming: folders)
+        if let chat = answer.chat.flatMap(ChatReference.init) {
+            answer.folder = await folders.names(of: [chat])[chat].map { "\(mountpoint)/\($0)" }
+        }
+        return answer
+    }
+
+    private func send(
+        _ request: FileRequest, over channel: ControlChannel
+    ) async throws(ProgramError) -> SendingReply {
+        guard let message = request.composedMessage(stagingFolder: core.stagingFolder) else {
+            throw ProgramError(.malformed, DesktopError.malformed.sentence)
+        }
+        return try await sends.withLock(message.id) { () async throws(ProgramError) -> SendingReply in
+            // A client that reported a failure must not find the message sent later.
+            guard !channel.isAbandoned else {
+                unlink(message.source.path)
+                throw ProgramError(.refused, DesktopError.hungUp.sentence)
+            }
+            do throws(ChatError) {
+                let item = try await core.send(message, to: receiver(request.chat))
+                await service.wasSent(item)
+                // A repetition does not need the file.
+                unlink(message.source.path)
+                return SendingReply(item: item.id.rawValue)
+            } catch {
+                // The client stages the file again before it repeats the request.
+                if error.code == .sendingUndecided { unlink(message.source.path) }
+                throw ProgramError(sending: error)
+            }
+        }
+    }
+
+    private func send(
+        _ request: TextRequest, over channel: ControlChannel
+    ) async throws(ProgramError) -> SendingReply {
+        guard let text = request.composed else {
+            throw ProgramError(.malformed, DesktopError.malformed.sentence)
+        }
+        return try await sends.withLock(text.id) { () async throws(ProgramError) -> SendingReply in
+            guard !channel.isAbandoned else {
+                throw ProgramError(.refused, DesktopError.hungUp.sentence)
+            }
+            do throws(ChatError) {
+                try await core.send(text, to: receiver(request.chat))
+                return SendingReply()
+            } catch {
+                throw ProgramError(sending: error)
+            }
+        }
+    }
+
+    /// Returns the chat of this name if it accepts messages.
+    private func receiver(_ name: String) async throws(ChatError) -> ChatReference {
+        let chat = try await folders.chats(of: core).chat(name)
+        if let refused = chat.chat.sendingRefused { throw ChatError(.sendingRefused, refused) }
+        return chat.reference
+    }
+}
