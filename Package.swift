@@ -237,7 +237,7 @@ let package = Package(
             uses: ["ChatCore", "Cryptography", "EmbeddedCore", "Links", "Outbox", "Store"]),
         tests(of: "Archive", uses: ["ChatCore", "Cryptography", "EmbeddedCore", "KeySlots", "Store"]),
         tests(of: "CommandLineKit"),
-        tests(of: "Desktop", uses: ["ChatCore", "Cryptography"]),
+        tests(of: "Desktop", uses: ["Metrics", "ChatCore", "Cryptography"]),
         tests(of: "MessageBus", uses: ["Base", "Posix", "chatfs"]),
         tests(of: "Notifications", uses: ["ChatCore", "MessageBus"]),
         .testTarget(

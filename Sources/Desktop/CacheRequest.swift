@@ -1,7 +1,7 @@
 import Base
 
 /// A command's request about the cache of a mount.
-public struct CacheRequest: ControlRequest, Hashable {
+public struct CacheRequest: ControlRequest {
     public typealias Answer = CacheAnswer
 
     public enum Action: String, Codable, Hashable, Sendable {

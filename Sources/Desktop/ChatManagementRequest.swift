@@ -3,7 +3,7 @@ import ChatCore
 
 /// A request about chats. The process that has the profile carries it out: the command itself, or the daemon of its
 /// mount.
-public struct ChatManagementRequest: ControlRequest, Hashable {
+public struct ChatManagementRequest: ControlRequest {
     /// See `carryOut`.
     public typealias Answer = [String]
 

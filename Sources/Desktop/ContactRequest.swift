@@ -3,7 +3,7 @@ import ChatCore
 
 /// A request about contacts, addresses and connections. The process that has the profile carries it out: the command
 /// itself, or the daemon of its mount.
-public struct ContactRequest: ControlRequest, Hashable {
+public struct ContactRequest: ControlRequest {
     public typealias Answer = ContactAnswer
 
     public enum Action: String, Codable, Hashable, Sendable {

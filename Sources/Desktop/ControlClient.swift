@@ -80,7 +80,7 @@ public final class ControlClient: Sendable {
     }
 
     /// Sends a request and returns its number.
-    private func begin(_ request: some ControlRequest) throws(DesktopError) -> Int64 {
+    func begin(_ request: some ControlRequest) throws(DesktopError) -> Int64 {
         _ = try greeting
         let id = lastID.wrappingAdd(1, ordering: .relaxed).newValue
         try channel.send(ControlCall(id: id, request: request))
@@ -101,7 +101,7 @@ public final class ControlClient: Sendable {
     /// `subscribe`.
     /// - Throws: `ProgramError` with the daemon's error; see the class for others.
     public func ask(_ request: ProgramRequest) throws -> ProgramResult {
-        try channel.receive(ProgramResult.self, to: begin(request)).get()
+        try answer(to: request)
     }
 
     /// Returns the terms for sending a file to a chat.

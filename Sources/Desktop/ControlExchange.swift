@@ -1,4 +1,5 @@
 import Base
+import FoundationEssentials
 
 /// A request on the mount's end of a connection, from its line to its answer.
 struct ControlExchange: Sendable {
@@ -29,11 +30,12 @@ struct ControlExchange: Sendable {
     func parameters<Request: ControlRequest>(
         _ type: Request.Type = Request.self
     ) throws(DesktopError) -> Request? {
-        let request = ControlChannel.decoded(type, from: line)
-        if request == nil {
-            try refuse(ProgramError(.malformed, "A member of the request is of the wrong type."))
+        do {
+            return try JSONDecoder().decode(type, from: Data(line))
+        } catch {
+            try refuse(ProgramError(decoding: error))
+            return nil
         }
-        return request
     }
 
     /// Carries the request out and sends its result or error. Other errors than `ProgramError` are refusals.
@@ -68,5 +70,20 @@ struct ControlExchange: Sendable {
 
     func refuse(_ error: ProgramError) throws(DesktopError) {
         try channel.send(ProgramAnswer(id, error: error))
+    }
+}
+
+extension ProgramError {
+    /// Creates the error of parameters that cannot be decoded.
+    fileprivate init(decoding error: any Error) {
+        switch error {
+        case DecodingError.keyNotFound(let key, _):
+            self.init(.invalidParameter, "The request names no \(key.stringValue).", cause: error)
+        // A member that is null.
+        case DecodingError.valueNotFound(_, let context) where context.codingPath.count == 1:
+            let name = context.codingPath[0].stringValue
+            self.init(.invalidParameter, "The request names no \(name).", cause: error)
+        default: self.init(.malformed, "A member of the request is of the wrong type.", cause: error)
+        }
     }
 }

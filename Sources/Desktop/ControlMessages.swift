@@ -3,7 +3,7 @@ import ChatCore
 import Cryptography
 
 /// Queries the terms for sending a file to a chat, before the file is staged.
-struct SendingInquiry: ControlRequest, Hashable {
+struct SendingInquiry: ControlRequest {
     typealias Answer = SendingTerms
 
     /// The chat's name as the user typed it (`NamedChats`).
@@ -49,7 +49,7 @@ public struct SendingTerms: Codable, Hashable, Sendable {
 }
 
 /// A request to send a file.
-struct FileRequest: ControlRequest, Hashable {
+struct FileRequest: ControlRequest {
     typealias Answer = SendingReply
 
     /// The chat's name as the user typed it (`NamedChats`).

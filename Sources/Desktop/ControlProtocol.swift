@@ -28,7 +28,7 @@ public struct ControlGreeting: Codable, Hashable, Sendable {
 
 /// The methods of a mount. `docs/reference/control-socket.md` documents those of programs.
 public enum ControlMethod: String, Codable, Hashable, Sendable, CaseIterable {
-    // Of programs: `ProgramRequest`.
+    // Of programs: `ProgramRequests.swift`.
     case listChats = "list_chats"
     case listItems = "list_items"
     case getItem = "get_item"
@@ -70,7 +70,7 @@ public enum ControlMethod: String, Codable, Hashable, Sendable, CaseIterable {
 }
 
 /// A method with its parameters and the type of its result.
-public protocol ControlRequest: Codable, Sendable {
+public protocol ControlRequest: Codable, Hashable, Sendable {
     associatedtype Answer: Codable, Hashable, Sendable
     var method: ControlMethod { get }
 }

@@ -6,6 +6,27 @@ import Glibc
 extension ControlServer {
     func answer(_ exchange: ControlExchange) throws(DesktopError) {
         switch exchange.method {
+        // Of programs.
+        case .listChats:
+            try exchange.answer { [service] (_: BareRequest<ChatsAnswer>) in
+                ChatsAnswer(chats: await service.listChats())
+            }
+        case .listItems:
+            try exchange.answer { [service] (request: ItemsRequest) in try await service.carryOut(request) }
+        case .getItem:
+            try exchange.answer { [service] (request: ItemRequest) in
+                ItemAnswer(item: try await service.item(at: request.path, isHashing: request.hash ?? false))
+            }
+        case .getSyncStatus:
+            try exchange.answer { [service] (_: BareRequest<StatusAnswer>) in
+                StatusAnswer(status: await service.syncStatus())
+            }
+        case .getMetrics:
+            try exchange.answer { [service] (_: BareRequest<MetricsAnswer>) in
+                MetricsAnswer(metrics: await service.metricFamilies())
+            }
+
+        // Of commands.
         case .sendingTerms:
             try exchange.answer { [self] (inquiry: SendingInquiry) in try await terms(for: inquiry) }
         case .sendFile:
@@ -33,7 +54,7 @@ extension ControlServer {
             try exchange.answer { [service] (request: FreeRequest) in try await service.carryOut(request) }
         case .deleteFiles:
             try exchange.answer { [service] (request: DeleteRequest) in try await service.carryOut(request) }
-        // Of programs.
+        // Other methods of programs.
         default:
             try exchange.answer { [service] (request: ProgramRequest) in try await service.carryOut(request) }
         }

@@ -1,4 +1,5 @@
 import ChatCore
+import Metrics
 
 /// The daemon's implementation of the requests that need its mount, behind `ControlServer`.
 ///
@@ -7,7 +8,13 @@ import ChatCore
 public protocol ControlService: Sendable {
     var greeting: ControlGreeting { get }
 
-    /// Carries out every method of programs except `subscribe`.
+    func listChats() async -> [ProgramChat]
+    func carryOut(_ request: ItemsRequest) async throws(ProgramError) -> ItemPage
+    /// Returns the entry at a path below the mountpoint.
+    func item(at path: String, isHashing: Bool) async throws(ProgramError) -> ProgramItem
+    func syncStatus() async -> ProgramStatus
+    func metricFamilies() async -> [MetricFamily]
+    /// Carries out the other methods of programs.
     /// - Throws: All of `ProgramErrorCode` except `.malformed`.
     func carryOut(_ request: ProgramRequest) async throws(ProgramError) -> ProgramResult
     /// Answers within about a second.

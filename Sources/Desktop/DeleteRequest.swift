@@ -2,7 +2,7 @@ import ChatCore
 
 /// A request to delete messages with files (`chatfs delete`). The first request finds them, for the user's
 /// confirmation; the second deletes them.
-public struct DeleteRequest: ControlRequest, Hashable {
+public struct DeleteRequest: ControlRequest {
     public typealias Answer = DeleteAnswer
 
     public enum Action: String, Codable, Hashable, Sendable {

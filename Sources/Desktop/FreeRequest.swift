@@ -1,7 +1,7 @@
 import ChatCore
 
 /// A request to delete local copies of files whose messages stay (`chatfs storage free`).
-public struct FreeRequest: ControlRequest, Hashable {
+public struct FreeRequest: ControlRequest {
     /// The files whose copies were deleted.
     public typealias Answer = [Int64]
 

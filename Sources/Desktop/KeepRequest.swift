@@ -3,7 +3,7 @@ import ChatCore
 
 /// A request about keep rules. The process that has the profile carries it out: the command itself, or the daemon of
 /// its mount.
-public struct KeepRequest: ControlRequest, Hashable {
+public struct KeepRequest: ControlRequest {
     /// The resulting rules.
     public typealias Answer = [ListedRule]
 

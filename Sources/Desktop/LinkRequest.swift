@@ -3,7 +3,7 @@ import ChatCore
 
 /// A request about the folder of links. The process that has the profile carries it out: the command itself, or the
 /// daemon of its mount.
-public struct LinkRequest: ControlRequest, Hashable {
+public struct LinkRequest: ControlRequest {
     /// See `carryOut`.
     public typealias Answer = [LinkDescription]
 

@@ -1,7 +1,7 @@
 import Base
 
 /// A request to upload, download or cancel a file without a chat.
-public struct StandaloneRequest: ControlRequest, Hashable {
+public struct StandaloneRequest: ControlRequest {
     public typealias Answer = StandaloneState
 
     public enum Action: String, Codable, Hashable, Sendable {

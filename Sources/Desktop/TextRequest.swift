@@ -1,7 +1,7 @@
 import ChatCore
 
 /// A request to send a text.
-struct TextRequest: ControlRequest, Hashable {
+struct TextRequest: ControlRequest {
     typealias Answer = SendingReply
 
     var text: String

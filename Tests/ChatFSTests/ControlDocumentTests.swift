@@ -1,8 +1,8 @@
-import Desktop
 import Glibc
 import Posix
 import Testing
 
+@testable import Desktop
 @testable import chatfs
 
 @Suite("docs/reference/control-socket.md")
@@ -37,15 +37,22 @@ struct ControlDocumentTests {
             // Encoding it again gives the same members, so none is misspelt.
             let again =
                 if line.contains("\"method\"") {
-                    try JSONLine.encoded(JSONLine.decoded(ProgramRequest.self, from: bytes))
+                    try Self.encodedAgain(bytes)
                 } else if line.contains("\"event\"") {
                     try JSONLine.encoded(JSONLine.decoded(ProgramEvent.self, from: bytes))
                 } else if line.contains("\"chatfs\"") {
                     try JSONLine.encoded(JSONLine.decoded(ControlGreeting.self, from: bytes))
                 } else {
-                    try JSONLine.encoded(JSONLine.decoded(ProgramAnswer.self, from: bytes))
+                    try JSONLine.encoded(JSONLine.decoded(ControlAnswer<ItemAnswer>.self, from: bytes))
                 }
             #expect(again == line)
         }
+    }
+
+    /// Decodes and encodes a request for an item.
+    private static func encodedAgain(_ line: [UInt8]) throws -> String {
+        let id = try #require(try JSONLine.decoded(ControlHead.self, from: line).id)
+        let request = try JSONLine.decoded(ItemRequest.self, from: line)
+        return try JSONLine.encoded(ControlCall(id: id, request: request))
     }
 }

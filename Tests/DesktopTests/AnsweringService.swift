@@ -1,6 +1,7 @@
 import Base
 import ChatCore
 import Glibc
+import Metrics
 
 @testable import Desktop
 
@@ -39,17 +40,24 @@ final class AnsweringService: ControlService {
 
     var greeting: ControlGreeting { ControlGreeting(profile: "ann", mountpoint: "/mnt/Chats", pid: getpid()) }
 
+    func listChats() async -> [ProgramChat] { [] }
+    func carryOut(_ request: ItemsRequest) async throws(ProgramError) -> ItemPage { ItemPage(items: []) }
+
+    func item(at path: String, isHashing: Bool) async throws(ProgramError) -> ProgramItem {
+        ProgramItem(
+            number: 1024, path: path, name: path, chat: "@1", size: 1, modified: 0, state: "stored",
+            progress: 100)
+    }
+
+    func syncStatus() async -> ProgramStatus {
+        ProgramStatus(connected: true, synced: true, pending: 0, failed: 0, suspended: false, lastError: nil)
+    }
+
+    func metricFamilies() async -> [MetricFamily] { [] }
+
     func carryOut(_ request: ProgramRequest) async throws(ProgramError) -> ProgramResult {
-        switch request.method {
-        case .pin: throw ProgramError(.refused, "Not this one.")
-        case .getItem:
-            let path = request.path ?? ""
-            return ProgramResult(
-                item: ProgramItem(
-                    number: 1024, path: path, name: path, chat: "@1", size: 1, modified: 0, state: "stored",
-                    progress: 100))
-        default: return ProgramResult(done: true)
-        }
+        guard request.method != .pin else { throw ProgramError(.refused, "Not this one.") }
+        return ProgramResult(done: true)
     }
 
     func carryOut(_ request: CacheRequest) async throws -> CacheAnswer {

@@ -21,6 +21,9 @@ struct ControlLineTests {
         }
         let isValid =
             switch method {
+            case .listChats, .getSyncStatus, .getMetrics: hasParameters(BareRequest<ChatsAnswer>.self)
+            case .listItems: hasParameters(ItemsRequest.self)
+            case .getItem: hasParameters(ItemRequest.self)
             case .sendingTerms: hasParameters(SendingInquiry.self)
             case .sendFile: hasParameters(FileRequest.self)
             case .say: hasParameters(TextRequest.self)
@@ -63,6 +66,9 @@ struct ControlLineTests {
         #expect(Self.kind(try Self.line(DeleteRequest(.find, chat: "bob", file: "a.txt"))) == .deleteFiles)
         #expect(Self.kind(try Self.line(DeleteRequest(.carryOut, items: [ItemID(1)]))) == .deleteFiles)
         #expect(Self.kind(try Self.line(TextRequest(text: "hi", message: "m", chat: "bob"))) == .say)
+        #expect(Self.kind(try Self.line(BareRequest<StatusAnswer>(method: .getSyncStatus))) == .getSyncStatus)
+        #expect(Self.kind(try Self.line(ItemsRequest(chat: "bob", count: 5))) == .listItems)
+        #expect(Self.kind(try Self.line(ItemRequest(path: "a/b"))) == .getItem)
         #expect(Self.kind(try Self.line(ProgramRequest(.pin, id: 1, path: "a/b"))) == .pin)
     }
 
@@ -87,7 +93,8 @@ struct ControlLineTests {
             ("contacts", #""action":"marry""#), ("links", #""action":"list","before":1.5"#),
             ("free_files", #""files":[1,"2"],"lastCopies":false"#), ("free_files", #""files":[1]"#),
             ("say", #""text":"x""#), ("sending_terms", #""chat":7"#), ("send_file", #""chat":"bob""#),
-            ("format", #""action":"show""#), ("get_item", #""path":5"#),
+            ("format", #""action":"show""#), ("get_item", #""path":5"#), ("get_item", #""hash":true"#),
+            ("list_items", #""chat":"bob","count":"5""#), ("list_items", #""chat":"bob","states":"remote""#),
         ] {
             let line = #"{"id":7,"method":"\#(method)",\#(members)}"#
             #expect(Self.kind(Array(line.utf8)) == nil, "\(line)")

@@ -10,17 +10,29 @@ import Testing
 @Suite("Program clients", .timeLimit(.minutes(10)))
 struct ProgramClientTests {
     private let folder: TemporaryFolder
-    private let asked = Lock<[ProgramRequest]>([])
+    private let asked = Lock<[Asked]>([])
     /// Number of completely answered requests.
     private let answered = Lock(0)
 
     init() throws { folder = try TemporaryFolder() }
 
+    /// All members of the requests in these tests.
+    private struct Asked: Decodable {
+        var id: Int64
+        var method: ControlMethod
+        var path: String?
+        var chat: String?
+        var states: [String]?
+        var after: UInt64?
+        var count: Int?
+        var hash: Bool?
+    }
+
     private static let greeting = #"{"chatfs":1,"profile":"ann","mountpoint":"/mnt","pid":1}"#
 
     /// Sends `greeting`, and for each request the lines of `answer`, with its id in place of `ID`.
     private func serve(
-        greeting: String = greeting, _ answer: @escaping @Sendable (ProgramRequest) -> [String] = { _ in [] }
+        greeting: String = greeting, _ answer: @escaping @Sendable (Asked) -> [String] = { _ in [] }
     ) throws -> SocketListener {
         try SocketListener(
             in: ControlSocket.openFolder(folder.path), named: "programs", threads: ("fake", "fake-peer"),
@@ -28,7 +40,7 @@ struct ProgramClientTests {
         ) { [asked, answered] socket in
             let channel = ControlChannel(socket, timeout: .seconds(90))
             try? channel.writeLine(Array(greeting.utf8))
-            while let request = try? channel.receive(ProgramRequest.self) {
+            while let request = try? channel.receive(Asked.self) {
                 asked.withLock { $0.append(request) }
                 let lines = answer(request)
                 for line in lines {
@@ -80,17 +92,16 @@ struct ProgramClientTests {
     func numbers() async throws {
         let listener = try serve { request in
             request.path == "wrong"
-                ? ["{\"id\":99,\"result\":{}}"] : ["{\"id\":ID,\"result\":{\"done\":true}}"]
+                ? ["{\"id\":99,\"result\":{\"item\":\(Self.item(1))}}"]
+                : ["{\"id\":ID,\"result\":{\"done\":true}}"]
         }
         defer { listener.stop() }
         try await use { client in
             for _ in 0..<3 {
-                let answer = try client.ask(ProgramRequest(.getSyncStatus))
+                let answer = try client.ask(ProgramRequest(.suspend))
                 #expect(answer.done == true)
             }
-            var wrong = ProgramRequest(.getItem)
-            wrong.path = "wrong"
-            let error = #expect(throws: DesktopError.self) { try client.ask(wrong) }
+            let error = #expect(throws: DesktopError.self) { try client.item(at: "wrong") }
             #expect(error?.code == .malformed)
         }
         #expect(asked.withLock { $0.map(\.id) } == [1, 2, 3, 4])
@@ -116,7 +127,7 @@ struct ProgramClientTests {
         ] {
             let listener = try serve { _ in [answer] }
             try await use { client in
-                let error = #expect(throws: DesktopError.self) { try client.ask(ProgramRequest(.listChats)) }
+                let error = #expect(throws: DesktopError.self) { try client.chats() }
                 #expect(error?.code == code, "\(answer)")
             }
             listener.stop()
@@ -124,7 +135,7 @@ struct ProgramClientTests {
         let listener = try serve()
         defer { listener.stop() }
         try await use { client in
-            let error = #expect(throws: DesktopError.self) { try client.ask(ProgramRequest(.listChats)) }
+            let error = #expect(throws: DesktopError.self) { try client.chats() }
             #expect(error?.code == .noAnswer)
         }
     }
@@ -207,7 +218,7 @@ struct ProgramClientTests {
                 } == nil)
             // This daemon fails another request.
             try? client.subscribe()
-            _ = try? client.ask(ProgramRequest(.listChats))
+            _ = try? client.chats()
             let error = #expect(throws: DesktopError.self) {
                 while try client.nextEvent(unless: { false }) != nil {}
             }
@@ -230,7 +241,7 @@ struct ProgramClientTests {
         try await wait(until: "all was said") { answered.withLock { $0 == 1 } }
         try await ThreadPool.shared.run {
             try client.dropEvents()
-            #expect(try client.ask(ProgramRequest(.getSyncStatus)).done == true)
+            #expect(try client.ask(ProgramRequest(.suspend)).done == true)
         }
     }
 }

@@ -36,9 +36,9 @@ struct ProgramSocketTests {
         return ControlChannel(try #require(socket), timeout: .seconds(30))
     }
 
-    private func ask(_ channel: ControlChannel, _ line: String) throws -> ProgramAnswer {
+    private func ask(_ channel: ControlChannel, _ line: String) throws -> ControlAnswer<ChatsAnswer> {
         try channel.writeLine(Array(line.utf8))
-        return try channel.receive(ProgramAnswer.self)
+        return try channel.receive(ControlAnswer<ChatsAnswer>.self)
     }
 
     @Test("requests are answered in order with their ids")
@@ -49,8 +49,7 @@ struct ProgramSocketTests {
             let client = try ControlClient(path: path)
             let greeting = try client.greeting
             #expect(greeting.profile == "ann" && greeting.chatfs == ControlProtocol.version)
-            let item = try client.ask(ProgramRequest(.getItem, path: "Alice/a.txt")).item
-            #expect(item?.path == "Alice/a.txt")
+            #expect(try client.item(at: "Alice/a.txt").path == "Alice/a.txt")
             let refused = #expect(throws: ProgramError.self) {
                 try client.ask(ProgramRequest(.pin, path: "Alice/a.txt"))
             }
@@ -61,7 +60,9 @@ struct ProgramSocketTests {
             for number in 1...20 {
                 try channel.writeLine(Array("{\"id\":\(number),\"method\":\"list_chats\"}".utf8))
             }
-            for number in 1...20 { #expect(try channel.receive(ProgramAnswer.self).id == Int64(number)) }
+            for number in 1...20 {
+                #expect(try channel.receive(ControlAnswer<ChatsAnswer>.self).id == Int64(number))
+            }
         }
     }
 
@@ -75,7 +76,7 @@ struct ProgramSocketTests {
             for client in [command, program] {
                 #expect(try client.greeting.mountpoint == "/mnt/Chats")
                 #expect(try client.terms(for: "#3").chat == "#3")
-                #expect(try client.ask(ProgramRequest(.getItem, path: "Alice/a.txt")).item != nil)
+                #expect(try client.item(at: "Alice/a.txt").chat == "@1")
                 try client.subscribe()
             }
         }
@@ -96,6 +97,11 @@ struct ProgramSocketTests {
             #expect(unknown.id == 7 && unknown.error?.message.contains("no such method") == true)
             let wrong = try ask(channel, "{\"id\":8,\"method\":\"get_item\",\"path\":5}")
             #expect(wrong.id == 8 && wrong.error?.message.contains("wrong type") == true)
+            for members in ["", ",\"path\":null", ",\"Path\":\"Alice/a.txt\""] {
+                let missing = try ask(channel, "{\"id\":8,\"method\":\"get_item\"\(members)}")
+                #expect(missing.error?.code == .invalidParameter)
+                #expect(missing.error?.message == "The request names no path.")
+            }
             let more = try ask(channel, "{\"id\":9,\"method\":\"list_chats\",\"later\":{\"a\":[1]}}")
             #expect(more.result != nil, "members of later versions are passed over")
             let deep = String(repeating: "[", count: 100_000)

@@ -1,11 +1,50 @@
 import Base
+import Metrics
 
-/// Events and lists of programs.
+/// The methods of programs. None may be called after `subscribe`.
+///
+/// Each throws `ProgramError` with the daemon's error; see the class for others.
 extension ControlClient {
     /// Maximum number of files hashed per reply, so that it is quick.
     private static let hashedCount = 16
 
-    /// - Throws: As `ask`.
+    /// Sends a request and returns its result.
+    func answer<Request: ControlRequest>(to request: Request) throws -> Request.Answer {
+        try channel.receive(Request.Answer.self, to: begin(request)).get()
+    }
+
+    public func chats() throws -> [ProgramChat] {
+        try answer(to: BareRequest<ChatsAnswer>(method: .listChats)).chats
+    }
+
+    /// Calls `body` with all items of a chat, or of all chats, in pages.
+    /// - Throws: Also errors of `body`.
+    public func items(
+        of chat: String?, states: [String]?, hash: Bool = false, _ body: (ProgramItem) throws -> Void
+    ) throws {
+        for chat in try chat.map({ [$0] }) ?? chats().map(\.chat) {
+            var last: UInt64?
+            repeat {
+                let page = try answer(
+                    to: ItemsRequest(
+                        chat: chat, states: states, after: last,
+                        count: hash ? Self.hashedCount : ControlProtocol.maxCount, hash: hash ? true : nil))
+                for item in page.items { try body(item) }
+                last = page.next
+            } while last != nil
+        }
+    }
+
+    /// Returns the entry at a path below the mountpoint.
+    public func item(at path: String, hash: Bool = false) throws -> ProgramItem {
+        try answer(to: ItemRequest(path: path, hash: hash ? true : nil)).item
+    }
+
+    /// Returns the counters and latencies of the mount.
+    public func metrics() throws -> [MetricFamily] {
+        try answer(to: BareRequest<MetricsAnswer>(method: .getMetrics)).metrics
+    }
+
     public func subscribe() throws { _ = try ask(ProgramRequest(.subscribe)) }
 
     /// Waits for the next event after `subscribe`. Returns nil once `isEnded`, polled every half second, returns true.
@@ -25,24 +64,5 @@ extension ControlClient {
     /// - Throws: As `nextEvent`.
     public func dropEvents() throws(DesktopError) {
         while channel.hasLine(within: .zero) { _ = try channel.receive(ProgramEvent.self) }
-    }
-
-    /// Calls `body` with all items of a chat, or of all chats, in pages.
-    /// - Throws: As `ask`; errors of `body`.
-    public func items(
-        of chat: String?, states: [String]?, hash: Bool = false, _ body: (ProgramItem) throws -> Void
-    ) throws {
-        let chats = try chat.map { [$0] } ?? ask(ProgramRequest(.listChats)).chats?.map(\.chat) ?? []
-        for chat in chats {
-            var last: UInt64?
-            repeat {
-                let result = try ask(
-                    ProgramRequest(
-                        .listItems, chat: chat, states: states, after: last,
-                        count: hash ? Self.hashedCount : ControlProtocol.maxCount, hash: hash ? true : nil))
-                for item in result.items ?? [] { try body(item) }
-                last = result.next
-            } while last != nil
-        }
     }
 }

@@ -1,7 +1,5 @@
-import Metrics
-
 /// A program's request.
-public struct ProgramRequest: ControlRequest, Hashable {
+public struct ProgramRequest: ControlRequest {
     public typealias Answer = ProgramResult
 
     /// Repeated in the reply.
@@ -11,19 +9,12 @@ public struct ProgramRequest: ControlRequest, Hashable {
     public var path: String?
     /// A chat by its folder, name or reference.
     public var chat: String?
-    /// Only entries in one of these states.
-    public var states: [String]?
-    /// Number of the last entry already received.
-    public var after: UInt64?
-    public var count: Int?
     /// Absolute path of a file to upload.
     public var source: String?
     public var caption: String?
     /// Identifies repetitions of an upload.
     public var key: String?
     public var relays: [String]?
-    /// True to compute the SHA-256 of all local files.
-    public var hash: Bool?
     /// For `free`: true to delete copies too that no relay has.
     public var last: Bool?
     /// For `send_text`.
@@ -33,21 +24,16 @@ public struct ProgramRequest: ControlRequest, Hashable {
 
     public init(
         _ method: ControlMethod, id: Int64 = 1, path: String? = nil, chat: String? = nil,
-        states: [String]? = nil, after: UInt64? = nil, count: Int? = nil, source: String? = nil,
-        caption: String? = nil, key: String? = nil, relays: [String]? = nil, hash: Bool? = nil,
+        source: String? = nil, caption: String? = nil, key: String? = nil, relays: [String]? = nil,
         last: Bool? = nil, text: String? = nil, what: String? = nil
     ) {
         self.text = text
         self.what = what
         self.last = last
-        self.hash = hash
         self.id = id
         self.method = method
         self.path = path
         self.chat = chat
-        self.states = states
-        self.after = after
-        self.count = count
         self.source = source
         self.caption = caption
         self.key = key
@@ -59,32 +45,16 @@ public typealias ProgramAnswer = ControlAnswer<ProgramResult>
 
 /// The result of a request; each method sets its own members.
 public struct ProgramResult: Codable, Hashable, Sendable {
-    public var chats: [ProgramChat]?
-    public var items: [ProgramItem]?
-    /// Number for `after` of the next request; nil if there are no more items.
-    public var next: UInt64?
     public var item: ProgramItem?
-    public var status: ProgramStatus?
-    /// Counters and latencies of the mount.
-    public var metrics: [MetricFamily]?
     /// True if the request is done; false if it continues and events report its progress.
     public var done: Bool?
     /// Freed bytes on the disk.
     public var freed: UInt64?
 
-    public init(
-        chats: [ProgramChat]? = nil, items: [ProgramItem]? = nil, next: UInt64? = nil,
-        item: ProgramItem? = nil, status: ProgramStatus? = nil, metrics: [MetricFamily]? = nil,
-        done: Bool? = nil, freed: UInt64? = nil
-    ) {
-        self.metrics = metrics
-        self.freed = freed
-        self.chats = chats
-        self.items = items
-        self.next = next
+    public init(item: ProgramItem? = nil, done: Bool? = nil, freed: UInt64? = nil) {
         self.item = item
-        self.status = status
         self.done = done
+        self.freed = freed
     }
 }
 

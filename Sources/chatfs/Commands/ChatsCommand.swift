@@ -17,8 +17,8 @@ enum ChatsCommand {
     ) { invocation in
         let mounted = try await Mounted.chosen(by: invocation)
         let client = try await ProgramConnection.client(of: mounted)
-        let result = try await ThreadPool.shared.run { try client.ask(ProgramRequest(.listChats)) }
-        for chat in (result.chats ?? []).sorted(by: { $0.updated > $1.updated }) {
+        let chats = try await ThreadPool.shared.run { try client.chats() }
+        for chat in chats.sorted(by: { $0.updated > $1.updated }) {
             if invocation[ProgramConnection.json] {
                 Terminal.print(try ProgramConnection.json(chat))
                 continue

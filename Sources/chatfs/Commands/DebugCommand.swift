@@ -17,8 +17,7 @@ enum DebugCommand {
     ) { invocation in
         let mounted = try await Mounted.chosen(by: invocation)
         let client = try await ProgramConnection.client(of: mounted)
-        let result = try await ThreadPool.shared.run { try client.ask(ProgramRequest(.getMetrics)) }
-        let metrics = result.metrics ?? []
+        let metrics = try await ThreadPool.shared.run { try client.metrics() }
         let lines =
             invocation[ProgramConnection.json]
             ? try metrics.map { try ProgramConnection.json($0) } : MetricsTable.lines(metrics)

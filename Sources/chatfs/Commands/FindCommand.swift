@@ -47,8 +47,7 @@ enum FindCommand {
         if let text = invocation[text] {
             let texts = try TextSearch(text, from: senderOfMessages(invocation))
             return try await ThreadPool.shared.run { () throws(any Error) in
-                let chats = try client.ask(ProgramRequest(.listChats)).chats ?? []
-                let folders = chats.map(\.folder)
+                let folders = try client.chats().map(\.folder)
                     .filter { place.path.isEmpty || place.path == $0 || place.path.hasPrefix($0 + "/") }
                 try texts.run(in: folders, of: place.mounted, isForPrograms: isForPrograms)
             }

@@ -54,12 +54,7 @@ enum ListCommand {
             )
         }
         if place.path.pathNames.count > 1 {
-            guard
-                let item = try client.ask(
-                    ProgramRequest(.getItem, path: place.path, hash: isHashing ? true : nil)
-                ).item
-            else { return }
-            return try show(item)
+            return try show(client.item(at: place.path, hash: isHashing))
         }
         try client.items(
             of: place.path.isEmpty ? nil : place.path, states: states.isEmpty ? nil : states, hash: isHashing,

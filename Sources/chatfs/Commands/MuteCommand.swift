@@ -94,8 +94,8 @@ private struct MutableChats: Sendable {
             else { continue }
             let client = try await ProgramConnection.client(of: mounted)
             return try await ThreadPool.shared.run { () throws(any Error) in
-                let all = try client.ask(ProgramRequest(.listChats)).chats ?? []
-                return MutableChats(named: NamedChats(all), muted: try muted(in: status.controlFolder))
+                MutableChats(
+                    named: NamedChats(try client.chats()), muted: try muted(in: status.controlFolder))
             }
         }
         throw DesktopError(.noAnswer, "The mount of this core does not answer; try again.")

@@ -41,13 +41,13 @@ enum ReadCommand {
         let client = try await ProgramConnection.client(of: mounted)
         guard let word else {
             return try await ThreadPool.shared.run { () throws(any Error) in
-                for chat in try client.ask(ProgramRequest(.listChats)).chats ?? [] where chat.unread != nil {
+                for chat in try client.chats() where chat.unread != nil {
                     _ = try client.ask(ProgramRequest(.markRead, chat: chat.chat))
                 }
             }
         }
         let chat = try await ThreadPool.shared.run { () throws(any Error) in
-            try NamedChats(try client.ask(ProgramRequest(.listChats)).chats ?? []).chat(word)
+            try NamedChats(try client.chats()).chat(word)
         }
         let start = invocation[since].map { SystemWallClock().now().advanced(by: .zero - $0) }
         let (follows, isForPrograms) = (invocation[follow], invocation[ProgramConnection.json])

@@ -4,6 +4,7 @@ import CommandLineKit
 import Desktop
 import FileSystem
 import Glibc
+import Metrics
 import Namespace
 import Posix
 import XFTP
@@ -37,11 +38,6 @@ struct MountService: ControlService {
         switch request.method {
         // `ControlServer` performs the subscription.
         case .subscribe: return ProgramResult(done: true)
-        case .listChats: return await listChats()
-        case .listItems: return try await items(request)
-        case .getItem: return ProgramResult(item: ProgramItem(try await entry(request)))
-        case .getSyncStatus: return ProgramResult(status: ProgramStatus(await fileSystem.status()))
-        case .getMetrics: return ProgramResult(metrics: await metrics.families())
         case .hydrate: return try await ask(.hydrate, request)
         case .dehydrate: return try await ask(.dehydrate, request)
         case .pin: return try await ask(.pin, request)
@@ -57,9 +53,9 @@ struct MountService: ControlService {
         case .suspend, .resume:
             await suspension.take(request.method == .suspend ? .suspended : .resumed)
             return ProgramResult(done: true)
-        // `ControlServer` passes these to the methods below, or carries them out.
-        case .sendingTerms, .sendFile, .say, .cache, .chats, .transfer, .rules, .links, .contacts, .freeFiles,
-            .deleteFiles:
+        // `ControlServer` passes these to other methods, or carries them out.
+        case .listChats, .listItems, .getItem, .getSyncStatus, .getMetrics, .sendingTerms, .sendFile, .say,
+            .cache, .chats, .transfer, .rules, .links, .contacts, .freeFiles, .deleteFiles:
             throw ProgramError(.malformed, "This method is for commands.")
         }
     }
@@ -89,20 +85,19 @@ struct MountService: ControlService {
 
     // MARK: - Queries
 
-    private func listChats() async -> ProgramResult {
+    func listChats() async -> [ProgramChat] {
         let muted = await chats.muted()
         let unread = notifications()?.unread ?? [:]
-        return ProgramResult(
-            chats: lister.chats().map { folder in
-                var chat = ProgramChat(folder)
-                if muted.contains(folder.chat.reference) { chat.muted = true }
-                chat.unread = unread[folder.chat.reference]
-                return chat
-            })
+        return lister.chats().map { folder in
+            var chat = ProgramChat(folder)
+            if muted.contains(folder.chat.reference) { chat.muted = true }
+            chat.unread = unread[folder.chat.reference]
+            return chat
+        }
     }
 
-    private func items(_ request: ProgramRequest) async throws(ProgramError) -> ProgramResult {
-        let folder = try folder(request)
+    func carryOut(_ request: ItemsRequest) async throws(ProgramError) -> ItemPage {
+        let folder = try folder(request.chat)
         let count = request.count ?? ControlProtocol.maxCount
         guard 1...ControlProtocol.maxCount ~= count else {
             throw ProgramError(
@@ -114,16 +109,28 @@ struct MountService: ControlService {
                 isHashing: request.hash ?? false)
             let wanted = request.states.map(Set.init)
             let items = found.map(ProgramItem.init).filter { wanted?.contains($0.state) ?? true }
-            return ProgramResult(items: items, next: found.count < count ? nil : found.last?.id.rawValue)
+            return ItemPage(items: items, next: found.count < count ? nil : found.last?.id.rawValue)
         } catch {
             throw ProgramError(error)
         }
     }
 
+    func item(at path: String, isHashing: Bool) async throws(ProgramError) -> ProgramItem {
+        ProgramItem(try await entry(path, isHashing: isHashing))
+    }
+
+    func syncStatus() async -> ProgramStatus { ProgramStatus(await fileSystem.status()) }
+
+    func metricFamilies() async -> [MetricFamily] { await metrics.families() }
+
     private func folder(_ request: ProgramRequest) throws(ProgramError) -> FolderDescription {
         guard let name = request.chat else {
             throw ProgramError(.invalidParameter, "The request names no chat.")
         }
+        return try folder(name)
+    }
+
+    private func folder(_ name: String) throws(ProgramError) -> FolderDescription {
         let folders = lister.chats()
         do throws(ChatError) {
             let chats = NamedChats(folders.map(\.chat), folders: lister.folderNames)
@@ -141,8 +148,14 @@ struct MountService: ControlService {
         guard let path = request.path else {
             throw ProgramError(.invalidParameter, "The request names no path.")
         }
+        return try await entry(path)
+    }
+
+    private func entry(
+        _ path: String, isHashing: Bool = false
+    ) async throws(ProgramError) -> EntryDescription {
         do throws(FileSystemError) {
-            return try await lister.entry(at: path, isHashing: request.hash ?? false)
+            return try await lister.entry(at: path, isHashing: isHashing)
         } catch {
             throw ProgramError(error)
         }

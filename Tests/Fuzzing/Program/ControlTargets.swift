@@ -29,13 +29,17 @@ extension Target {
                 "what is asked again is the same")
         },
         Target("program-line", "requests on the socket for programs", longest: 1024) { bytes in
-            guard let request = try? JSONDecoder().decode(ProgramRequest.self, from: Data(bytes)) else {
-                return
+            func decode<Request: ControlRequest>(_ type: Request.Type) {
+                guard let request = try? JSONDecoder().decode(type, from: Data(bytes)) else { return }
+                let again = (try? JSONEncoder().encode(request)).flatMap {
+                    try? JSONDecoder().decode(type, from: $0)
+                }
+                hold(again == request, "a written request is the same")
             }
-            let again = (try? JSONEncoder().encode(request)).flatMap {
-                try? JSONDecoder().decode(ProgramRequest.self, from: $0)
-            }
-            hold(again == request, "a written request is the same")
+            decode(BareRequest<ChatsAnswer>.self)
+            decode(ItemsRequest.self)
+            decode(ItemRequest.self)
+            decode(ProgramRequest.self)
         },
         Target("relay-line", "requests and answers on the socket of a relay", longest: 512) { bytes in
             if let request = try? JSONDecoder().decode(RelayRequest.self, from: Data(bytes)),

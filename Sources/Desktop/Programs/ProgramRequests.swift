@@ -1,0 +1,66 @@
+import Metrics
+
+/// A request without parameters.
+struct BareRequest<Answer: Codable & Hashable & Sendable>: ControlRequest {
+    var method: ControlMethod
+}
+
+/// The result of `list_chats`.
+struct ChatsAnswer: Codable, Hashable {
+    var chats: [ProgramChat]
+}
+
+/// Lists the entries of a chat by number.
+public struct ItemsRequest: ControlRequest {
+    public typealias Answer = ItemPage
+
+    /// A chat by its folder, name or reference.
+    public var chat: String
+    /// Only entries in one of these states.
+    public var states: [String]?
+    /// Number of the last entry already received.
+    public var after: UInt64?
+    /// Maximum number of entries; nil for `ControlProtocol.maxCount`.
+    public var count: Int?
+    /// True to compute the SHA-256 of all local files.
+    public var hash: Bool?
+
+    public var method: ControlMethod { .listItems }
+}
+
+public struct ItemPage: Codable, Hashable, Sendable {
+    public var items: [ProgramItem]
+    /// Number for `after` of the next request; nil if there are no more items.
+    public var next: UInt64?
+
+    public init(items: [ProgramItem], next: UInt64? = nil) {
+        self.items = items
+        self.next = next
+    }
+}
+
+struct ItemRequest: ControlRequest {
+    typealias Answer = ItemAnswer
+
+    /// Path of an entry below the mountpoint.
+    var path: String
+    /// True to compute the SHA-256 of a local file.
+    var hash: Bool?
+
+    var method: ControlMethod { .getItem }
+}
+
+struct ItemAnswer: Codable, Hashable {
+    var item: ProgramItem
+}
+
+/// The result of `get_sync_status`.
+struct StatusAnswer: Codable, Hashable {
+    var status: ProgramStatus
+}
+
+/// The result of `get_metrics`.
+struct MetricsAnswer: Codable, Hashable {
+    /// Counters and latencies of the mount.
+    var metrics: [MetricFamily]
+}
