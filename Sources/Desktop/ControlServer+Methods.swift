@@ -25,6 +25,17 @@ extension ControlServer {
             try exchange.answer { [service] (_: BareRequest<MetricsAnswer>) in
                 MetricsAnswer(metrics: await service.metricFamilies())
             }
+        case .hydrate: try change(exchange, .hydrate)
+        case .dehydrate: try change(exchange, .dehydrate)
+        case .pin: try change(exchange, .pin)
+        case .unpin: try change(exchange, .unpin)
+        case .cancel: try change(exchange, .cancel)
+        case .free:
+            try exchange.answer { [service] (request: EntryRequest) in
+                try await service.free(request.path, lastCopyToo: request.last ?? false)
+            }
+        case .retry:
+            try exchange.answer { [service] (request: EntryRequest) in try await service.retry(request.path) }
 
         // Of commands.
         case .sendingTerms:
@@ -57,6 +68,14 @@ extension ControlServer {
         // Other methods of programs.
         default:
             try exchange.answer { [service] (request: ProgramRequest) in try await service.carryOut(request) }
+        }
+    }
+
+    private func change(
+        _ exchange: ControlExchange, _ action: CacheRequest.Action
+    ) throws(DesktopError) {
+        try exchange.answer { [service] (request: EntryRequest) in
+            try await service.change(request.path, action)
         }
     }
 

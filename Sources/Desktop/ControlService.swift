@@ -14,6 +14,14 @@ public protocol ControlService: Sendable {
     func item(at path: String, isHashing: Bool) async throws(ProgramError) -> ProgramItem
     func syncStatus() async -> ProgramStatus
     func metricFamilies() async -> [MetricFamily]
+
+    /// Cancels, hydrates, dehydrates, pins or unpins the entry at a path below the mountpoint.
+    func change(_ path: String, _ action: CacheRequest.Action) async throws(ProgramError) -> EntryAnswer
+    /// Deletes all local copies.
+    /// - Parameter lastCopyToo: True to delete the file even if no relay has it.
+    func free(_ path: String, lastCopyToo: Bool) async throws(ProgramError) -> EntryAnswer
+    func retry(_ path: String) async throws(ProgramError) -> EntryAnswer
+
     /// Carries out the other methods of programs.
     /// - Throws: All of `ProgramErrorCode` except `.malformed`.
     func carryOut(_ request: ProgramRequest) async throws(ProgramError) -> ProgramResult

@@ -55,9 +55,19 @@ final class AnsweringService: ControlService {
 
     func metricFamilies() async -> [MetricFamily] { [] }
 
+    func change(_ path: String, _ action: CacheRequest.Action) async throws(ProgramError) -> EntryAnswer {
+        guard action != .pin else { throw ProgramError(.refused, "Not this one.") }
+        return EntryAnswer(item: nil)
+    }
+
+    func free(_ path: String, lastCopyToo: Bool) async throws(ProgramError) -> EntryAnswer {
+        EntryAnswer(item: nil, freed: lastCopyToo ? 7 : 5)
+    }
+
+    func retry(_ path: String) async throws(ProgramError) -> EntryAnswer { EntryAnswer(item: nil) }
+
     func carryOut(_ request: ProgramRequest) async throws(ProgramError) -> ProgramResult {
-        guard request.method != .pin else { throw ProgramError(.refused, "Not this one.") }
-        return ProgramResult(done: true)
+        ProgramResult(done: true)
     }
 
     func carryOut(_ request: CacheRequest) async throws -> CacheAnswer {

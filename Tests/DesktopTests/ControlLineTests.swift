@@ -24,6 +24,7 @@ struct ControlLineTests {
             case .listChats, .getSyncStatus, .getMetrics: hasParameters(BareRequest<ChatsAnswer>.self)
             case .listItems: hasParameters(ItemsRequest.self)
             case .getItem: hasParameters(ItemRequest.self)
+            case .hydrate, .dehydrate, .pin, .unpin, .free, .cancel, .retry: hasParameters(EntryRequest.self)
             case .sendingTerms: hasParameters(SendingInquiry.self)
             case .sendFile: hasParameters(FileRequest.self)
             case .say: hasParameters(TextRequest.self)
@@ -69,7 +70,7 @@ struct ControlLineTests {
         #expect(Self.kind(try Self.line(BareRequest<StatusAnswer>(method: .getSyncStatus))) == .getSyncStatus)
         #expect(Self.kind(try Self.line(ItemsRequest(chat: "bob", count: 5))) == .listItems)
         #expect(Self.kind(try Self.line(ItemRequest(path: "a/b"))) == .getItem)
-        #expect(Self.kind(try Self.line(ProgramRequest(.pin, id: 1, path: "a/b"))) == .pin)
+        #expect(Self.kind(try Self.line(EntryRequest(method: .pin, path: "a/b"))) == .pin)
     }
 
     @Test("cut lines fail; unknown members are ignored")
@@ -94,6 +95,7 @@ struct ControlLineTests {
             ("free_files", #""files":[1,"2"],"lastCopies":false"#), ("free_files", #""files":[1]"#),
             ("say", #""text":"x""#), ("sending_terms", #""chat":7"#), ("send_file", #""chat":"bob""#),
             ("format", #""action":"show""#), ("get_item", #""path":5"#), ("get_item", #""hash":true"#),
+            ("pin", #""path":[]"#), ("free", #""path":"a/b","last":1"#), ("retry", #""chat":"bob""#),
             ("list_items", #""chat":"bob","count":"5""#), ("list_items", #""chat":"bob","states":"remote""#),
         ] {
             let line = #"{"id":7,"method":"\#(method)",\#(members)}"#

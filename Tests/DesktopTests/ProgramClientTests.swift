@@ -114,7 +114,7 @@ struct ProgramClientTests {
         }
         defer { listener.stop() }
         try await use { client in
-            let error = #expect(throws: ProgramError.self) { try client.ask(ProgramRequest(.pin)) }
+            let error = #expect(throws: ProgramError.self) { try client.item(at: "a") }
             #expect(error?.code == code && error?.sentence == "Not this one.")
         }
     }

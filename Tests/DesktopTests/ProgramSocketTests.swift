@@ -51,9 +51,15 @@ struct ProgramSocketTests {
             #expect(greeting.profile == "ann" && greeting.chatfs == ControlProtocol.version)
             #expect(try client.item(at: "Alice/a.txt").path == "Alice/a.txt")
             let refused = #expect(throws: ProgramError.self) {
-                try client.ask(ProgramRequest(.pin, path: "Alice/a.txt"))
+                try client.answer(to: EntryRequest(method: .pin, path: "Alice/a.txt"))
             }
             #expect(refused?.code == .refused && refused?.sentence == "Not this one.")
+            for method in [ControlMethod.hydrate, .dehydrate, .unpin, .cancel, .retry] {
+                let answer = try client.answer(to: EntryRequest(method: method, path: "Alice/a.txt"))
+                #expect(answer == EntryAnswer(item: nil))
+            }
+            let last = EntryRequest(method: .free, path: "Alice/a.txt", last: true)
+            #expect(try client.answer(to: last).freed == 7)
             let channel = try connect(to: path)
             _ = try channel.readLine()
             // All at once: they queue in the socket.

@@ -5,8 +5,6 @@ public struct ProgramRequest: ControlRequest {
     /// Repeated in the reply.
     public var id: Int64
     public var method: ControlMethod
-    /// Path of an entry below the mountpoint.
-    public var path: String?
     /// A chat by its folder, name or reference.
     public var chat: String?
     /// Absolute path of a file to upload.
@@ -15,24 +13,20 @@ public struct ProgramRequest: ControlRequest {
     /// Identifies repetitions of an upload.
     public var key: String?
     public var relays: [String]?
-    /// For `free`: true to delete copies too that no relay has.
-    public var last: Bool?
     /// For `send_text`.
     public var text: String?
     /// For `keep`: `never`, `media` or `all`.
     public var what: String?
 
     public init(
-        _ method: ControlMethod, id: Int64 = 1, path: String? = nil, chat: String? = nil,
-        source: String? = nil, caption: String? = nil, key: String? = nil, relays: [String]? = nil,
-        last: Bool? = nil, text: String? = nil, what: String? = nil
+        _ method: ControlMethod, id: Int64 = 1, chat: String? = nil, source: String? = nil,
+        caption: String? = nil, key: String? = nil, relays: [String]? = nil, text: String? = nil,
+        what: String? = nil
     ) {
         self.text = text
         self.what = what
-        self.last = last
         self.id = id
         self.method = method
-        self.path = path
         self.chat = chat
         self.source = source
         self.caption = caption
@@ -45,17 +39,10 @@ public typealias ProgramAnswer = ControlAnswer<ProgramResult>
 
 /// The result of a request; each method sets its own members.
 public struct ProgramResult: Codable, Hashable, Sendable {
-    public var item: ProgramItem?
-    /// True if the request is done; false if it continues and events report its progress.
+    /// True if the request is done.
     public var done: Bool?
-    /// Freed bytes on the disk.
-    public var freed: UInt64?
 
-    public init(item: ProgramItem? = nil, done: Bool? = nil, freed: UInt64? = nil) {
-        self.item = item
-        self.done = done
-        self.freed = freed
-    }
+    public init(done: Bool? = nil) { self.done = done }
 }
 
 public struct ProgramChat: Codable, Hashable, Sendable {

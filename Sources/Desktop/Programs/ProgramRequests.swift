@@ -64,3 +64,29 @@ struct MetricsAnswer: Codable, Hashable {
     /// Counters and latencies of the mount.
     var metrics: [MetricFamily]
 }
+
+/// A request to change one entry.
+struct EntryRequest: ControlRequest {
+    typealias Answer = EntryAnswer
+
+    var method: ControlMethod
+    /// Path of the entry below the mountpoint.
+    var path: String
+    /// For `free`: true to delete copies too that no relay has.
+    var last: Bool?
+}
+
+public struct EntryAnswer: Codable, Hashable, Sendable {
+    /// The entry afterwards; nil if it is gone.
+    public var item: ProgramItem?
+    /// False if the request continues and events report its progress.
+    public var done: Bool
+    /// For `free`: freed bytes on the disk.
+    public var freed: UInt64?
+
+    public init(item: ProgramItem?, done: Bool = true, freed: UInt64? = nil) {
+        self.item = item
+        self.done = done
+        self.freed = freed
+    }
+}

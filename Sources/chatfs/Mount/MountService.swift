@@ -38,13 +38,6 @@ struct MountService: ControlService {
         switch request.method {
         // `ControlServer` performs the subscription.
         case .subscribe: return ProgramResult(done: true)
-        case .hydrate: return try await ask(.hydrate, request)
-        case .dehydrate: return try await ask(.dehydrate, request)
-        case .pin: return try await ask(.pin, request)
-        case .unpin: return try await ask(.unpin, request)
-        case .free: return try await free(request)
-        case .cancel: return try await ask(.cancel, request)
-        case .retry: return try await retry(request)
         case .upload: return try await upload(request)
         case .markRead: return try markRead(request)
         case .sendText, .mute, .unmute, .keep:
@@ -54,8 +47,9 @@ struct MountService: ControlService {
             await suspension.take(request.method == .suspend ? .suspended : .resumed)
             return ProgramResult(done: true)
         // `ControlServer` passes these to other methods, or carries them out.
-        case .listChats, .listItems, .getItem, .getSyncStatus, .getMetrics, .sendingTerms, .sendFile, .say,
-            .cache, .chats, .transfer, .rules, .links, .contacts, .freeFiles, .deleteFiles:
+        case .listChats, .listItems, .getItem, .getSyncStatus, .getMetrics, .hydrate, .dehydrate, .pin,
+            .unpin, .free, .cancel, .retry, .sendingTerms, .sendFile, .say, .cache, .chats, .transfer, .rules,
+            .links, .contacts, .freeFiles, .deleteFiles:
             throw ProgramError(.malformed, "This method is for commands.")
         }
     }
@@ -144,13 +138,6 @@ struct MountService: ControlService {
         }
     }
 
-    private func entry(_ request: ProgramRequest) async throws(ProgramError) -> EntryDescription {
-        guard let path = request.path else {
-            throw ProgramError(.invalidParameter, "The request names no path.")
-        }
-        return try await entry(path)
-    }
-
     private func entry(
         _ path: String, isHashing: Bool = false
     ) async throws(ProgramError) -> EntryDescription {
@@ -159,6 +146,10 @@ struct MountService: ControlService {
         } catch {
             throw ProgramError(error)
         }
+    }
+
+    private func item(_ id: NodeID) async -> ProgramItem? {
+        await lister.entry(id).map(ProgramItem.init)
     }
 
     // MARK: - Actions
@@ -173,24 +164,20 @@ struct MountService: ControlService {
         return ProgramResult(done: true)
     }
 
-    private func ask(
-        _ action: CacheRequest.Action, _ request: ProgramRequest
-    ) async throws(ProgramError) -> ProgramResult {
-        let entry = try await entry(request)
+    func change(_ path: String, _ action: CacheRequest.Action) async throws(ProgramError) -> EntryAnswer {
+        let entry = try await entry(path)
         let answer = try await cacheRequests.answer(CacheRequest(action, entry: entry.id.rawValue))
-        let now = await lister.entry(entry.id)
-        return ProgramResult(item: now.map(ProgramItem.init), done: answer.isDone)
+        return EntryAnswer(item: await item(entry.id), done: answer.isDone)
     }
 
-    private func free(_ request: ProgramRequest) async throws(ProgramError) -> ProgramResult {
-        let entry = try await entry(request)
-        let freed = try await copies.free(entry.id, lastCopyToo: request.last ?? false)
-        return ProgramResult(
-            item: (await lister.entry(entry.id)).map(ProgramItem.init), done: true, freed: freed)
+    func free(_ path: String, lastCopyToo: Bool) async throws(ProgramError) -> EntryAnswer {
+        let entry = try await entry(path)
+        let freed = try await copies.free(entry.id, lastCopyToo: lastCopyToo)
+        return EntryAnswer(item: await item(entry.id), freed: freed)
     }
 
-    private func retry(_ request: ProgramRequest) async throws(ProgramError) -> ProgramResult {
-        let entry = try await entry(request)
+    func retry(_ path: String) async throws(ProgramError) -> EntryAnswer {
+        let entry = try await entry(path)
         let answer = fileSystem.setExtendedAttribute("user.chatfs.retry", [UInt8(ascii: "1")], of: entry.id)
         do throws(FileSystemError) {
             try await answer.result().get()
@@ -202,7 +189,7 @@ struct MountService: ControlService {
         } catch {
             throw ProgramError(error)
         }
-        return ProgramResult(item: (await lister.entry(entry.id)).map(ProgramItem.init), done: true)
+        return EntryAnswer(item: await item(entry.id))
     }
 
     /// Sends a file like `chatfs send`. This process reads the file, so it must not be on this mount.

@@ -39,6 +39,7 @@ extension Target {
             decode(BareRequest<ChatsAnswer>.self)
             decode(ItemsRequest.self)
             decode(ItemRequest.self)
+            decode(EntryRequest.self)
             decode(ProgramRequest.self)
         },
         Target("relay-line", "requests and answers on the socket of a relay", longest: 512) { bytes in
