@@ -97,13 +97,6 @@ public final class ControlClient: Sendable {
         }
     }
 
-    /// Sends a request of a program, with an id of its own, and returns the result. Must not be called after
-    /// `subscribe`.
-    /// - Throws: `ProgramError` with the daemon's error; see the class for others.
-    public func ask(_ request: ProgramRequest) throws -> ProgramResult {
-        try answer(to: request)
-    }
-
     /// Returns the terms for sending a file to a chat.
     /// - Parameter chat: A name for `NamedChats`.
     /// - Throws: `.refused` with the daemon's reason; see the class for others.

@@ -17,7 +17,7 @@ struct ControlExchange: Sendable {
                 head?.id == nil
                 ? "A request is one JSON object a line, with a number as its id."
                 : "There is no such method in version \(ControlProtocol.version)."
-            try channel.send(ProgramAnswer(head?.id, error: ProgramError(.malformed, reason)))
+            try channel.send(ControlAnswer<DoneAnswer>(head?.id, error: ProgramError(.malformed, reason)))
             return nil
         }
         self.method = method
@@ -58,6 +58,16 @@ struct ControlExchange: Sendable {
         }
     }
 
+    /// Like `answer`, for a method that returns nothing.
+    func carryOut<Request: ControlRequest>(
+        _ body: @escaping @Sendable (Request) async throws -> Void
+    ) throws(DesktopError) where Request.Answer == DoneAnswer {
+        try answer { (request: Request) in
+            try await body(request)
+            return DoneAnswer()
+        }
+    }
+
     func send(_ answer: some Codable & Hashable & Sendable) throws(DesktopError) {
         do throws(DesktopError) {
             try channel.send(ControlAnswer(id, answer))
@@ -69,7 +79,7 @@ struct ControlExchange: Sendable {
     }
 
     func refuse(_ error: ProgramError) throws(DesktopError) {
-        try channel.send(ProgramAnswer(id, error: error))
+        try channel.send(ControlAnswer<DoneAnswer>(id, error: error))
     }
 }
 

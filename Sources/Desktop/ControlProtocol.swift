@@ -94,6 +94,11 @@ struct ControlCall<Request: ControlRequest>: Encodable {
     }
 }
 
+/// The result of methods that return nothing.
+public struct DoneAnswer: Codable, Hashable, Sendable {
+    public var done = true
+}
+
 /// The reply to a request: a result or an error.
 public struct ControlAnswer<Result: Codable & Hashable & Sendable>: Codable, Hashable, Sendable {
     /// nil if the request could not be parsed.

@@ -36,6 +36,36 @@ extension ControlServer {
             }
         case .retry:
             try exchange.answer { [service] (request: EntryRequest) in try await service.retry(request.path) }
+        case .upload:
+            try exchange.carryOut { [service] (request: UploadRequest) in
+                try await service.carryOut(request)
+            }
+        case .sendText:
+            try exchange.carryOut { [service] (request: ChatTextRequest) in
+                try await service.sendText(request.text ?? "", to: request.chat)
+            }
+        case .mute, .unmute:
+            try exchange.carryOut { [service] (request: ChatRequest) in
+                try await service.setMuted(request.method == .mute, request.chat)
+            }
+        case .markRead:
+            try exchange.carryOut { [service] (request: ChatRequest) in
+                try await service.markRead(request.chat)
+            }
+        case .keep:
+            try exchange.carryOut { [service] (request: ChatKeepRequest) in
+                try await service.keep(request.what, of: request.chat)
+            }
+        case .approve:
+            try exchange.carryOut { [service] (request: ApprovalRequest) in
+                try await service.approve(request.relays ?? [])
+            }
+        case .suspend, .resume:
+            try exchange.carryOut { [service] (request: BareRequest<DoneAnswer>) in
+                await service.setSuspended(request.method == .suspend)
+            }
+        // `converse` subscribes the connection.
+        case .subscribe: try exchange.send(DoneAnswer())
 
         // Of commands.
         case .sendingTerms:
@@ -65,9 +95,6 @@ extension ControlServer {
             try exchange.answer { [service] (request: FreeRequest) in try await service.carryOut(request) }
         case .deleteFiles:
             try exchange.answer { [service] (request: DeleteRequest) in try await service.carryOut(request) }
-        // Other methods of programs.
-        default:
-            try exchange.answer { [service] (request: ProgramRequest) in try await service.carryOut(request) }
         }
     }
 

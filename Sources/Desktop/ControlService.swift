@@ -8,23 +8,34 @@ import Metrics
 public protocol ControlService: Sendable {
     var greeting: ControlGreeting { get }
 
+    // Of programs. They throw all of `ProgramErrorCode` except `.malformed`. A path is below the mountpoint, and a chat
+    // is named by its folder, name or reference.
+
     func listChats() async -> [ProgramChat]
     func carryOut(_ request: ItemsRequest) async throws(ProgramError) -> ItemPage
-    /// Returns the entry at a path below the mountpoint.
     func item(at path: String, isHashing: Bool) async throws(ProgramError) -> ProgramItem
     func syncStatus() async -> ProgramStatus
     func metricFamilies() async -> [MetricFamily]
 
-    /// Cancels, hydrates, dehydrates, pins or unpins the entry at a path below the mountpoint.
+    /// Cancels, hydrates, dehydrates, pins or unpins an entry.
     func change(_ path: String, _ action: CacheRequest.Action) async throws(ProgramError) -> EntryAnswer
     /// Deletes all local copies.
     /// - Parameter lastCopyToo: True to delete the file even if no relay has it.
     func free(_ path: String, lastCopyToo: Bool) async throws(ProgramError) -> EntryAnswer
     func retry(_ path: String) async throws(ProgramError) -> EntryAnswer
 
-    /// Carries out the other methods of programs.
-    /// - Throws: All of `ProgramErrorCode` except `.malformed`.
-    func carryOut(_ request: ProgramRequest) async throws(ProgramError) -> ProgramResult
+    func carryOut(_ request: UploadRequest) async throws(ProgramError)
+    func sendText(_ text: String, to chat: String) async throws(ProgramError)
+    func setMuted(_ isMuted: Bool, _ chat: String) async throws(ProgramError)
+    func markRead(_ chat: String) async throws(ProgramError)
+    /// - Parameter what: `never`, `media` or `all`.
+    func keep(_ what: String?, of chat: String) async throws(ProgramError)
+    /// - Parameter relays: Addresses of servers.
+    func approve(_ relays: [String]) async throws(ProgramError)
+    func setSuspended(_ isSuspended: Bool) async
+
+    // Of commands.
+
     /// Answers within about a second.
     func carryOut(_ request: CacheRequest) async throws -> CacheAnswer
     func carryOut(_ request: KeepRequest) async throws -> [ListedRule]

@@ -24,7 +24,7 @@ enum FileApproval {
             }
             let client = try await ProgramConnection.client(of: mounted)
             let all = approved.relays.map(\.text) + approved.servers.map(\.text)
-            _ = try await ThreadPool.shared.run { try client.ask(ProgramRequest(.approve, relays: all)) }
+            try await ThreadPool.shared.run { try client.approve(all) }
             for address in all { Terminal.note("chatfs: approved \(address)") }
         }
     }

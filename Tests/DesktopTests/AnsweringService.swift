@@ -31,6 +31,8 @@ final class AnsweringService: ControlService {
 
     /// Items sent by commands.
     let shown = Lock<[ItemID]>([])
+    /// Methods of programs that return nothing, with their objects.
+    let changes = Lock<[String]>([])
     private let core: AnsweringCore
     private let subscription = Lock<Subscription?>(nil)
 
@@ -66,9 +68,29 @@ final class AnsweringService: ControlService {
 
     func retry(_ path: String) async throws(ProgramError) -> EntryAnswer { EntryAnswer(item: nil) }
 
-    func carryOut(_ request: ProgramRequest) async throws(ProgramError) -> ProgramResult {
-        ProgramResult(done: true)
+    func carryOut(_ request: UploadRequest) async throws(ProgramError) { note("upload", request.chat) }
+
+    func sendText(_ text: String, to chat: String) async throws(ProgramError) {
+        note("send \(text)", chat)
     }
+
+    func setMuted(_ isMuted: Bool, _ chat: String) async throws(ProgramError) {
+        note(isMuted ? "mute" : "unmute", chat)
+    }
+
+    func markRead(_ chat: String) async throws(ProgramError) { note("read", chat) }
+
+    func keep(_ what: String?, of chat: String) async throws(ProgramError) {
+        note("keep \(what ?? "nothing")", chat)
+    }
+
+    func approve(_ relays: [String]) async throws(ProgramError) {
+        note("approve", relays.joined(separator: " "))
+    }
+
+    func setSuspended(_ isSuspended: Bool) async { note(isSuspended ? "suspend" : "resume", "") }
+
+    private func note(_ words: String...) { changes.withLock { $0.append(words.joined(separator: ": ")) } }
 
     func carryOut(_ request: CacheRequest) async throws -> CacheAnswer {
         guard request.entry != 13 else {

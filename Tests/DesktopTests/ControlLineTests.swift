@@ -21,10 +21,16 @@ struct ControlLineTests {
         }
         let isValid =
             switch method {
-            case .listChats, .getSyncStatus, .getMetrics: hasParameters(BareRequest<ChatsAnswer>.self)
+            case .listChats, .getSyncStatus, .getMetrics, .subscribe, .suspend, .resume:
+                hasParameters(BareRequest<DoneAnswer>.self)
             case .listItems: hasParameters(ItemsRequest.self)
             case .getItem: hasParameters(ItemRequest.self)
             case .hydrate, .dehydrate, .pin, .unpin, .free, .cancel, .retry: hasParameters(EntryRequest.self)
+            case .mute, .unmute, .markRead: hasParameters(ChatRequest.self)
+            case .sendText: hasParameters(ChatTextRequest.self)
+            case .keep: hasParameters(ChatKeepRequest.self)
+            case .upload: hasParameters(UploadRequest.self)
+            case .approve: hasParameters(ApprovalRequest.self)
             case .sendingTerms: hasParameters(SendingInquiry.self)
             case .sendFile: hasParameters(FileRequest.self)
             case .say: hasParameters(TextRequest.self)
@@ -36,7 +42,6 @@ struct ControlLineTests {
             case .contacts: hasParameters(ContactRequest.self)
             case .freeFiles: hasParameters(FreeRequest.self)
             case .deleteFiles: hasParameters(DeleteRequest.self)
-            default: hasParameters(ProgramRequest.self)
             }
         return isValid ? method : nil
     }
@@ -70,6 +75,11 @@ struct ControlLineTests {
         #expect(Self.kind(try Self.line(BareRequest<StatusAnswer>(method: .getSyncStatus))) == .getSyncStatus)
         #expect(Self.kind(try Self.line(ItemsRequest(chat: "bob", count: 5))) == .listItems)
         #expect(Self.kind(try Self.line(ItemRequest(path: "a/b"))) == .getItem)
+        #expect(Self.kind(try Self.line(ChatRequest(method: .markRead, chat: "bob"))) == .markRead)
+        #expect(Self.kind(try Self.line(ChatTextRequest(chat: "bob", text: "hi"))) == .sendText)
+        #expect(Self.kind(try Self.line(ChatKeepRequest(chat: "bob", what: "all"))) == .keep)
+        #expect(Self.kind(try Self.line(UploadRequest(chat: "bob", source: "/x"))) == .upload)
+        #expect(Self.kind(try Self.line(ApprovalRequest(relays: ["xftp://a"]))) == .approve)
         #expect(Self.kind(try Self.line(EntryRequest(method: .pin, path: "a/b"))) == .pin)
     }
 
@@ -96,6 +106,8 @@ struct ControlLineTests {
             ("say", #""text":"x""#), ("sending_terms", #""chat":7"#), ("send_file", #""chat":"bob""#),
             ("format", #""action":"show""#), ("get_item", #""path":5"#), ("get_item", #""hash":true"#),
             ("pin", #""path":[]"#), ("free", #""path":"a/b","last":1"#), ("retry", #""chat":"bob""#),
+            ("mute", #""path":"a/b""#), ("send_text", #""chat":"bob","text":1"#), ("keep", #""what":"all""#),
+            ("upload", #""chat":"bob","source":[]"#), ("approve", #""relays":"xftp://a""#),
             ("list_items", #""chat":"bob","count":"5""#), ("list_items", #""chat":"bob","states":"remote""#),
         ] {
             let line = #"{"id":7,"method":"\#(method)",\#(members)}"#

@@ -98,8 +98,7 @@ struct ProgramClientTests {
         defer { listener.stop() }
         try await use { client in
             for _ in 0..<3 {
-                let answer = try client.ask(ProgramRequest(.suspend))
-                #expect(answer.done == true)
+                #expect(try client.answer(to: BareRequest<DoneAnswer>(method: .suspend)).done)
             }
             let error = #expect(throws: DesktopError.self) { try client.item(at: "wrong") }
             #expect(error?.code == .malformed)
@@ -241,7 +240,7 @@ struct ProgramClientTests {
         try await wait(until: "all was said") { answered.withLock { $0 == 1 } }
         try await ThreadPool.shared.run {
             try client.dropEvents()
-            #expect(try client.ask(ProgramRequest(.suspend)).done == true)
+            #expect(try client.answer(to: BareRequest<DoneAnswer>(method: .suspend)).done)
         }
     }
 }

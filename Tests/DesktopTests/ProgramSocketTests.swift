@@ -72,6 +72,32 @@ struct ProgramSocketTests {
         }
     }
 
+    @Test("each method without a result changes its object")
+    func changes() async throws {
+        let (server, path) = try serve()
+        defer { server.stop() }
+        try await ThreadPool.shared.run {
+            let channel = try connect(to: path)
+            _ = try channel.readLine()
+            for members in [
+                #""method":"mute","chat":"@1""#, #""method":"unmute","chat":"@1""#,
+                #""method":"mark_read","chat":"@1""#, #""method":"send_text","chat":"@1","text":"hi""#,
+                #""method":"keep","chat":"@1","what":"all""#, #""method":"keep","chat":"@1""#,
+                #""method":"upload","chat":"@1","source":"/x""#,
+                #""method":"approve","relays":["smp://a","xftp://b"]"#, #""method":"approve""#,
+                #""method":"suspend""#, #""method":"resume""#,
+            ] {
+                try channel.writeLine(Array("{\"id\":1,\(members)}".utf8))
+                #expect(try channel.readLine() == Array(#"{"id":1,"result":{"done":true}}"#.utf8))
+            }
+        }
+        #expect(
+            service.changes.withLock { $0 } == [
+                "mute: @1", "unmute: @1", "read: @1", "send hi: @1", "keep all: @1", "keep nothing: @1",
+                "upload: @1", "approve: smp://a xftp://b", "approve: ", "suspend: ", "resume: ",
+            ])
+    }
+
     @Test("both sockets serve commands and programs")
     func sockets() async throws {
         let (server, path) = try serve()

@@ -45,7 +45,19 @@ extension ControlClient {
         try answer(to: BareRequest<MetricsAnswer>(method: .getMetrics)).metrics
     }
 
-    public func subscribe() throws { _ = try ask(ProgramRequest(.subscribe)) }
+    /// - Parameter chat: The chat by its folder, name or reference.
+    public func markRead(_ chat: String) throws {
+        _ = try answer(to: ChatRequest(method: .markRead, chat: chat))
+    }
+
+    /// - Parameter relays: Addresses of servers.
+    public func approve(_ relays: [String]) throws { _ = try answer(to: ApprovalRequest(relays: relays)) }
+
+    public func setSuspended(_ isSuspended: Bool) throws {
+        _ = try answer(to: BareRequest<DoneAnswer>(method: isSuspended ? .suspend : .resume))
+    }
+
+    public func subscribe() throws { _ = try answer(to: BareRequest<DoneAnswer>(method: .subscribe)) }
 
     /// Waits for the next event after `subscribe`. Returns nil once `isEnded`, polled every half second, returns true.
     /// - Throws: `.noAnswer` if the daemon hung up, `.malformed`, `.system`.

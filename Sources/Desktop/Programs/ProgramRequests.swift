@@ -90,3 +90,55 @@ public struct EntryAnswer: Codable, Hashable, Sendable {
         self.freed = freed
     }
 }
+
+/// A request about one chat without further parameters.
+struct ChatRequest: ControlRequest {
+    typealias Answer = DoneAnswer
+
+    var method: ControlMethod
+    /// The chat by its folder, name or reference.
+    var chat: String
+}
+
+struct ChatTextRequest: ControlRequest {
+    typealias Answer = DoneAnswer
+
+    var chat: String
+    var text: String?
+
+    var method: ControlMethod { .sendText }
+}
+
+struct ChatKeepRequest: ControlRequest {
+    typealias Answer = DoneAnswer
+
+    var chat: String
+    /// `never`, `media` or `all`.
+    var what: String?
+
+    var method: ControlMethod { .keep }
+}
+
+/// A request to send a file.
+public struct UploadRequest: ControlRequest {
+    public typealias Answer = DoneAnswer
+
+    /// The chat by its folder, name or reference.
+    public var chat: String
+    /// Absolute path of the file.
+    public var source: String?
+    public var caption: String?
+    /// Identifies repetitions.
+    public var key: String?
+
+    public var method: ControlMethod { .upload }
+}
+
+struct ApprovalRequest: ControlRequest {
+    typealias Answer = DoneAnswer
+
+    /// Addresses of the servers.
+    var relays: [String]?
+
+    var method: ControlMethod { .approve }
+}

@@ -42,7 +42,7 @@ enum ReadCommand {
         guard let word else {
             return try await ThreadPool.shared.run { () throws(any Error) in
                 for chat in try client.chats() where chat.unread != nil {
-                    _ = try client.ask(ProgramRequest(.markRead, chat: chat.chat))
+                    try client.markRead(chat.chat)
                 }
             }
         }
@@ -59,7 +59,7 @@ enum ReadCommand {
                 while true {
                     for line in try log.next() { try show(line, isForPrograms) }
                     // Fails without notifications, because nothing is counted then.
-                    _ = try? client.ask(ProgramRequest(.markRead, chat: chat.reference.description))
+                    try? client.markRead(chat.reference.description)
                     guard follows, !stop.isRequested, !Terminal.hasLostItsReader else { return }
                     while try !log.hasGrown(), !stop.isRequested, !Terminal.hasLostItsReader {
                         usleep(500_000)

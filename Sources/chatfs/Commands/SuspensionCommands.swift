@@ -15,7 +15,7 @@ enum SuspensionCommands {
         options: [CommonOptions.mount],
         examples: [Example("chatfs suspend", "Stop transfers on a train.")]
     ) { invocation in
-        try await ask(.suspend, invocation, done: "is suspended")
+        try await setSuspended(true, invocation, done: "is suspended")
     }
 
     static let resume = Command(
@@ -25,15 +25,15 @@ enum SuspensionCommands {
         options: [CommonOptions.mount],
         examples: [Example("chatfs resume", "Continue at home.")]
     ) { invocation in
-        try await ask(.resume, invocation, done: "is resumed")
+        try await setSuspended(false, invocation, done: "is resumed")
     }
 
-    private static func ask(
-        _ method: ControlMethod, _ invocation: Invocation, done: String
+    private static func setSuspended(
+        _ isSuspended: Bool, _ invocation: Invocation, done: String
     ) async throws {
         let mounted = try await Mounted.chosen(by: invocation)
         let client = try await ProgramConnection.client(of: mounted)
-        _ = try await ThreadPool.shared.run { try client.ask(ProgramRequest(method)) }
+        try await ThreadPool.shared.run { try client.setSuspended(isSuspended) }
         Terminal.note("chatfs: \(mounted.mountpoint) \(done)")
     }
 }

@@ -21,20 +21,7 @@ struct ChatActions: Sendable {
         }) ?? []
     }
 
-    func carryOut(
-        _ request: ProgramRequest, of folder: FolderDescription
-    ) async throws(ProgramError) -> ProgramResult {
-        let chat = folder.chat.reference
-        switch request.method {
-        case .mute: try await setMuted(true, chat)
-        case .unmute: try await setMuted(false, chat)
-        case .sendText: try await send(request.text ?? "", to: folder.chat)
-        default: try await keep(request.what, folder)
-        }
-        return ProgramResult(done: true)
-    }
-
-    private func setMuted(_ isMuted: Bool, _ chat: ChatReference) async throws(ProgramError) {
+    func setMuted(_ isMuted: Bool, _ chat: ChatReference) async throws(ProgramError) {
         do {
             try await ThreadPool.shared.run { [folder] () throws(SystemError) in
                 let chats = MutedChats(in: try OpenFile(folder, flags: O_RDONLY))
@@ -45,7 +32,7 @@ struct ChatActions: Sendable {
         }
     }
 
-    private func send(_ text: String, to chat: Chat) async throws(ProgramError) {
+    func send(_ text: String, to chat: Chat) async throws(ProgramError) {
         if let refused = chat.sendingRefused { throw ProgramError(.refused, refused) }
         let id = "program-text-" + Hexadecimal.encode(SystemRandomSource().bytes(16))
         do throws(ChatError) {
@@ -57,8 +44,8 @@ struct ChatActions: Sendable {
         }
     }
 
-    private func keep(_ what: String?, _ folder: FolderDescription) async throws(ProgramError) {
-        var request = KeepRequest(.set, chat: folder.chat.reference.description)
+    func keep(_ what: String?, _ chat: ChatReference) async throws(ProgramError) {
+        var request = KeepRequest(.set, chat: chat.description)
         guard let what else {
             throw ProgramError(.invalidParameter, "The request names no kinds of files to keep.")
         }

@@ -34,26 +34,6 @@ struct MountService: ControlService {
         MountSubscription(changes: fileSystem.changes(whenAvailable: whenAvailable), lister: lister)
     }
 
-    func carryOut(_ request: ProgramRequest) async throws(ProgramError) -> ProgramResult {
-        switch request.method {
-        // `ControlServer` performs the subscription.
-        case .subscribe: return ProgramResult(done: true)
-        case .upload: return try await upload(request)
-        case .markRead: return try markRead(request)
-        case .sendText, .mute, .unmute, .keep:
-            return try await chats.carryOut(request, of: try folder(request))
-        case .approve: return try await approve(request)
-        case .suspend, .resume:
-            await suspension.take(request.method == .suspend ? .suspended : .resumed)
-            return ProgramResult(done: true)
-        // `ControlServer` passes these to other methods, or carries them out.
-        case .listChats, .listItems, .getItem, .getSyncStatus, .getMetrics, .hydrate, .dehydrate, .pin,
-            .unpin, .free, .cancel, .retry, .sendingTerms, .sendFile, .say, .cache, .chats, .transfer, .rules,
-            .links, .contacts, .freeFiles, .deleteFiles:
-            throw ProgramError(.malformed, "This method is for commands.")
-        }
-    }
-
     // MARK: - Commands
 
     func carryOut(_ request: CacheRequest) async throws -> CacheAnswer {
@@ -117,13 +97,6 @@ struct MountService: ControlService {
 
     func metricFamilies() async -> [MetricFamily] { await metrics.families() }
 
-    private func folder(_ request: ProgramRequest) throws(ProgramError) -> FolderDescription {
-        guard let name = request.chat else {
-            throw ProgramError(.invalidParameter, "The request names no chat.")
-        }
-        return try folder(name)
-    }
-
     private func folder(_ name: String) throws(ProgramError) -> FolderDescription {
         let folders = lister.chats()
         do throws(ChatError) {
@@ -154,14 +127,29 @@ struct MountService: ControlService {
 
     // MARK: - Actions
 
-    private func markRead(_ request: ProgramRequest) throws(ProgramError) -> ProgramResult {
-        let folder = try folder(request)
+    func sendText(_ text: String, to chat: String) async throws(ProgramError) {
+        try await chats.send(text, to: folder(chat).chat)
+    }
+
+    func setMuted(_ isMuted: Bool, _ chat: String) async throws(ProgramError) {
+        try await chats.setMuted(isMuted, folder(chat).chat.reference)
+    }
+
+    func keep(_ what: String?, of chat: String) async throws(ProgramError) {
+        try await chats.keep(what, folder(chat).chat.reference)
+    }
+
+    func setSuspended(_ isSuspended: Bool) async {
+        await suspension.take(isSuspended ? .suspended : .resumed)
+    }
+
+    func markRead(_ chat: String) throws(ProgramError) {
+        let folder = try folder(chat)
         guard let notifications = notifications() else {
             throw ProgramError(
                 .refused, "There are no unread counts: the mount runs with '--notifications off'.")
         }
         notifications.markRead(folder.chat.reference)
-        return ProgramResult(done: true)
     }
 
     func change(_ path: String, _ action: CacheRequest.Action) async throws(ProgramError) -> EntryAnswer {
@@ -193,13 +181,13 @@ struct MountService: ControlService {
     }
 
     /// Sends a file like `chatfs send`. This process reads the file, so it must not be on this mount.
-    private func upload(_ request: ProgramRequest) async throws(ProgramError) -> ProgramResult {
-        let folder = try folder(request)
-        let source = try await source(request)
+    func carryOut(_ request: UploadRequest) async throws(ProgramError) {
+        let folder = try folder(request.chat)
+        let source = try await source(request.source)
         if let refused = folder.chat.sendingRefused { throw ProgramError(.refused, refused) }
         let core = core.core
         let limit = core.limits.maxFileSize(in: folder.chat.reference)
-        let mark = try mark(request)
+        let mark = try mark(request.key)
         do {
             let composed = try await ThreadPool.shared.run {
                 try FileSending.compose(
@@ -212,14 +200,13 @@ struct MountService: ControlService {
             if let mark { message.id = mark }
             defer { unlink(message.source.path) }
             await fileSystem.wasSent(try await core.send(message, to: folder.chat.reference))
-            return ProgramResult(done: true)
         } catch {
             throw ProgramError(error)
         }
     }
 
-    private func source(_ request: ProgramRequest) async throws(ProgramError) -> String {
-        guard let path = request.source, path.isAbsolutePath else {
+    private func source(_ path: String?) async throws(ProgramError) -> String {
+        guard let path, path.isAbsolutePath else {
             throw ProgramError(.invalidParameter, "The source must be an absolute path.")
         }
         // Following a link into the mount would deadlock this process.
@@ -231,8 +218,8 @@ struct MountService: ControlService {
         return resolved
     }
 
-    private func mark(_ request: ProgramRequest) throws(ProgramError) -> String? {
-        guard let key = request.key else { return nil }
+    private func mark(_ key: String?) throws(ProgramError) -> String? {
+        guard let key else { return nil }
         let isUsable = { (byte: UInt8) in
             byte == UInt8(ascii: "-") || Character(UnicodeScalar(byte)).isLetter
                 || Character(UnicodeScalar(byte)).isNumber
@@ -243,9 +230,8 @@ struct MountService: ControlService {
         return "program-" + key
     }
 
-    private func approve(_ request: ProgramRequest) async throws(ProgramError) -> ProgramResult {
-        let addresses = request.relays ?? []
-        guard !addresses.isEmpty, let approved = ApprovedServers(addresses) else {
+    func approve(_ relays: [String]) async throws(ProgramError) {
+        guard !relays.isEmpty, let approved = ApprovedServers(relays) else {
             throw ProgramError(
                 .invalidParameter,
                 "Expected xftp://fingerprint@host:port, or smp:// for messages.")
@@ -256,7 +242,6 @@ struct MountService: ControlService {
             throw ProgramError(error)
         }
         _ = try await cacheRequests.answer(CacheRequest(.tryAgain))
-        return ProgramResult(done: true)
     }
 }
 

@@ -36,11 +36,15 @@ extension Target {
                 }
                 hold(again == request, "a written request is the same")
             }
-            decode(BareRequest<ChatsAnswer>.self)
+            decode(BareRequest<DoneAnswer>.self)
             decode(ItemsRequest.self)
             decode(ItemRequest.self)
             decode(EntryRequest.self)
-            decode(ProgramRequest.self)
+            decode(ChatRequest.self)
+            decode(ChatTextRequest.self)
+            decode(ChatKeepRequest.self)
+            decode(UploadRequest.self)
+            decode(ApprovalRequest.self)
         },
         Target("relay-line", "requests and answers on the socket of a relay", longest: 512) { bytes in
             if let request = try? JSONDecoder().decode(RelayRequest.self, from: Data(bytes)),
