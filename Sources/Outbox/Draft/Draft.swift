@@ -26,7 +26,7 @@ public final class Draft: Sendable {
         /// The bytes are deleted.
         var bytesAreGone = false
         /// A power cut may have damaged the bytes, and no copy was left to restore them.
-        var isSuspect = false
+        var mayBeDamaged = false
         /// Error of a failed fsync, until all bytes are written anew.
         var lostWrite: OutboxError?
         /// The row is wrong, and the spool file is marked for that (`Spool.mark`).
@@ -61,15 +61,15 @@ public final class Draft: Sendable {
     }
 
     /// Restores a draft of an earlier process.
-    /// - Parameter isSuspect: True if a power cut may have damaged the bytes.
-    init(restoring machine: DraftMachine, isSuspect: Bool, context: DraftContext) {
+    /// - Parameter mayBeDamaged: True if a power cut may have damaged the bytes.
+    init(restoring machine: DraftMachine, mayBeDamaged: Bool, context: DraftContext) {
         (id, chat) = (machine.record.id, machine.record.chat)
         mutex = BlockingMutex(rank: .draft, number: machine.record.id)
         self.context = context
         earlyCopy = EarlyCopy(
             isInOrder: false, in: context.staging, context.earlyCopies,
             form: context.streamForm(of: machine.record))
-        current = Lock(State(machine: machine, isSuspect: isSuspect))
+        current = Lock(State(machine: machine, mayBeDamaged: mayBeDamaged))
     }
 
     deinit { context.freeMemory.noteGone() }
@@ -121,7 +121,7 @@ public final class Draft: Sendable {
         return try mutex.withLock { () throws(OutboxError) in
             // The core's copy is served as soon as the core confirms it.
             let isServed = current.withLock { state in
-                !state.isSuspect || access == .reading && [.failed, .unsure].contains(state.machine.state)
+                !state.mayBeDamaged || access == .reading && [.failed, .unsure].contains(state.machine.state)
             }
             guard isServed else { throw OutboxError.unconfirmed }
             let file = try described { try openFile() }
@@ -186,9 +186,9 @@ public final class Draft: Sendable {
     ) throws(OutboxError) -> Int {
         try described {
             let file = try openFile()
-            let (isSuspect, size) = current.withLock { ($0.isSuspect, $0.machine.record.size) }
+            let (mayBeDamaged, size) = current.withLock { ($0.mayBeDamaged, $0.machine.record.size) }
             let end = min(offset + UInt64(buffer.count), size)
-            guard !isSuspect || offset >= size || Self.has(offset..<end, in: file) else {
+            guard !mayBeDamaged || offset >= size || Self.has(offset..<end, in: file) else {
                 throw OutboxError.damaged
             }
             return try file.read(into: buffer, at: offset)

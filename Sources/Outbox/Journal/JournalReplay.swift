@@ -23,7 +23,7 @@ struct JournalReplay {
             case .dropped: dropped.append(entry.record.id)
             }
         }
-        let suspects = Set(machines.filter { !restore($0) }.map(\.record.id))
+        let damaged = Set(machines.filter { !restore($0) }.map(\.record.id))
         // Makes names of unsynchronised files durable before the rows do.
         if !recovered.isEmpty { try context.spool.synchronise() }
         try context.journal.apply(recovered, removing: dropped)
@@ -32,7 +32,7 @@ struct JournalReplay {
             keeping: Set(machines.compactMap { $0.phase.staged?.folder }),
             sendsBefore: context.clock.now().advanced(by: .seconds(-86_400)))
         return machines.map { machine in
-            Draft(restoring: machine, isSuspect: suspects.contains(machine.record.id), context: context)
+            Draft(restoring: machine, mayBeDamaged: damaged.contains(machine.record.id), context: context)
         }
     }
 
