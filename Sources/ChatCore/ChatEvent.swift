@@ -20,9 +20,9 @@ public enum ChatEvent: Sendable {
     case rcvStandaloneFileComplete(FileID, path: String)
     case sndStandaloneFileError(FileID, FileProblem)
     case rcvStandaloneFileError(FileID, FileProblem)
-    /// The core or all its servers are unreachable for now, with the reason. Commands that need them fail. A
-    /// new listener gets this event first while it lasts.
-    case coreUnreachable(String)
+    /// The core or all its servers are unreachable for now, with the reason and its error. Commands that need
+    /// them fail. A new listener gets this event first while it lasts.
+    case coreUnreachable(String, cause: (any Error)? = nil)
     /// The core is reachable again; failed commands may be retried.
     case coreReachable
     /// A messaging server inside this machine's own network, named by another person, was not contacted. Its

@@ -10,13 +10,13 @@ public final class EventHub: Sendable {
         var nextNumber: UInt64 = 0
         var nextDelivery: UInt64 = 0
         var early: [UInt64: [ChatEvent]] = [:]
-        /// The last reported reason for being unreachable.
-        var problem: String?
+        /// The last `.coreUnreachable` while it holds.
+        var absence: ChatEvent?
 
         mutating func note(_ event: ChatEvent) {
             switch event {
-            case .coreUnreachable(let sentence): problem = sentence
-            case .coreReachable: problem = nil
+            case .coreUnreachable: absence = event
+            case .coreReachable: absence = nil
             default: break
             }
         }
@@ -30,7 +30,7 @@ public final class EventHub: Sendable {
     /// Returns a new unbounded stream. It starts with `.coreUnreachable` while that holds.
     public func listen() -> AsyncStream<ChatEvent> {
         // Subscribe under the lock, so that no event comes between.
-        state.withLock { listeners.subscribe(first: $0.problem.map { .coreUnreachable($0) }) }
+        state.withLock { listeners.subscribe(first: $0.absence) }
     }
 
     /// Makes a change and publishes its events in the order of commits.

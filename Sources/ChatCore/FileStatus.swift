@@ -69,10 +69,13 @@ public struct FileProblem: Hashable, Sendable {
     public var sentence: String
     /// True if the log has it already, in this process or an earlier one. Not compared.
     public private(set) var isLogged = false
+    /// The cause of the core's error. Neither compared nor stored.
+    public let cause: (any Error)?
 
-    public init(_ kind: Kind, _ sentence: String) {
+    public init(_ kind: Kind, _ sentence: String, cause: (any Error)? = nil) {
         self.kind = kind
         self.sentence = sentence
+        self.cause = cause
     }
 
     /// For cores that do not name the relays.

@@ -14,7 +14,7 @@ extension FileProblem {
         case let error as XFTPError:
             self.init(Self.kind(of: error), error.sentence)
         case let error as ChatError:
-            self.init(Self.kind(of: error), error.sentence)
+            self.init(Self.kind(of: error), error.sentence, cause: error.cause)
         case let error as CryptographyError:
             self.init(Self.kind(of: error), error.sentence)
         case let error as SystemError:

@@ -42,7 +42,7 @@ import Testing
         var words: [String] = []
         for await event in stream {
             switch event {
-            case .coreUnreachable(let sentence): words.append(sentence)
+            case .coreUnreachable(let sentence, _): words.append(sentence)
             case .coreReachable: words.append("back")
             default: words.append("other")
             }

@@ -122,6 +122,13 @@ struct FileProblemTests {
         #expect(problem.kind == kind && problem.sentence == "A sentence.")
     }
 
+    @Test("errors of the core keep their cause")
+    func causes() {
+        let cause = SystemError(code: EIO, operation: "ask the core")
+        let problem = FileProblem(ChatError(.file(.unreachable), "A sentence.", cause: cause)).logged
+        #expect(problem.kind == .unreachable && problem.cause is SystemError)
+    }
+
     @Test("disk and cryptographic errors map to problems")
     func disks() {
         let full = SystemError(code: ENOSPC, operation: "write the cache")

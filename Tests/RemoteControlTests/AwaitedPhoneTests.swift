@@ -21,12 +21,14 @@ import Testing
 
     @Test func anotherProfileIsToldAtEachConnection() {
         let phone = AwaitedPhone(of: Self.profile)
-        let reason = OfficialCoreError.otherProfile(than: Self.profile).sentence
+        let error = OfficialCoreError.otherProfile(than: Self.profile)
         #expect(phone.other.subject == "alice")
-        #expect(phone.events(ofAbsence: "The phone is not connected.").isEmpty)
+        #expect(phone.events(ofAbsence: nil).isEmpty)
+        let isSilent = OfficialCoreError(.unidentified, error.sentence)
+        #expect(phone.events(ofAbsence: isSilent).isEmpty)
         for _ in 1...2 {
-            #expect(phone.events(ofAbsence: reason) == [.refused(phone.other)])
-            #expect(phone.events(of: FileProblem(.unreachable, reason)).isEmpty)
+            #expect(phone.events(ofAbsence: error) == [.refused(phone.other)])
+            #expect(phone.events(of: FileProblem(.unreachable, "", cause: error)).isEmpty)
         }
         // It left.
         let away = FileProblem(.unreachable, "The phone is not connected.")

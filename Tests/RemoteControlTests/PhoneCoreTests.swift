@@ -539,6 +539,13 @@ struct PhoneCoreTests {
         }
         #expect(unread?.code == .file(.unreachable))
         #expect(unread?.sentence.hasPrefix("The phone shows another profile: choose “alice”") == true)
+        #expect((unread?.cause as? OfficialCoreError)?.code == .otherDatabase)
+        var events = core.events().makeAsyncIterator()
+        if case .coreUnreachable(_, let cause)? = await events.next() {
+            #expect((cause as? OfficialCoreError)?.code == .otherDatabase)
+        } else {
+            Issue.record("the core is unreachable")
+        }
         let message = try desk.compose("a.txt", [1], id: "one", for: core)
         #expect(
             await error { () throws(ChatError) in _ = try await core.send(message, to: .direct(1)) }

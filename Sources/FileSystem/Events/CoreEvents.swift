@@ -34,7 +34,7 @@ struct CoreEvents: Sendable {
             try await messages.follow(chat, isRemoved: true) { try await remove(chat) }
         case .messageLogGrew(let chat, let log): messages.grew(chat, log)
         case .fileProgress(let progress): try await tree.advance(progress)
-        case .coreUnreachable(let reason):
+        case .coreUnreachable(let reason, _):
             control.coreReachabilityChanged(problem: reason)
             notices.coreChanged(problem: reason)
         case .coreReachable:

@@ -287,7 +287,7 @@ public final class OfficialCore: ChatCore, ContactForwarding {
                     } else {
                         log.warning(line)
                     }
-                    index.events.tell(.coreUnreachable(error.sentence))
+                    index.events.tell(.coreUnreachable(error.sentence, cause: error))
                 }
                 if error.code == .otherDatabase {
                     connection.reject(for: error)

@@ -7,7 +7,6 @@ import OfficialCore
 /// another profile: each once, until the phone was connected again. Any thread.
 final class AwaitedPhone: Sendable {
     private let told = Lock<RefusedRequest?>(nil)
-    private let reasonOfOther: String
     /// The request for a phone with another profile.
     let other: RefusedRequest
 
@@ -17,7 +16,6 @@ final class AwaitedPhone: Sendable {
 
     /// - Parameter profile: The profile of the mount.
     init(of profile: Profile) {
-        reasonOfOther = OfficialCoreError.otherProfile(than: profile).sentence
         other = RefusedRequest(
             "Choose the profile of this mount in SimpleX on the phone, then “Use from desktop” again.",
             subject: profile.displayName, title: "Your phone shows another profile")
@@ -27,8 +25,8 @@ final class AwaitedPhone: Sendable {
     func noteConnection() { told.withLock { $0 = nil } }
 
     /// Returns the event of a phone that is connected and not used, or none.
-    func events(ofAbsence reason: String) -> [NotificationEvent] {
-        guard reason == reasonOfOther else { return [] }
+    func events(ofAbsence cause: (any Error)?) -> [NotificationEvent] {
+        guard Self.isOtherProfile(cause) else { return [] }
         noteConnection()
         return tell(other)
     }
@@ -36,7 +34,11 @@ final class AwaitedPhone: Sendable {
     /// Returns the event of a file's problem, or none.
     func events(of problem: FileProblem?) -> [NotificationEvent] {
         guard let problem, problem.kind == .unreachable else { return [] }
-        return tell(problem.sentence == reasonOfOther ? other : Self.request)
+        return tell(Self.isOtherProfile(problem.cause) ? other : Self.request)
+    }
+
+    private static func isOtherProfile(_ cause: (any Error)?) -> Bool {
+        (cause as? OfficialCoreError)?.code == .otherDatabase
     }
 
     private func tell(_ request: RefusedRequest) -> [NotificationEvent] {

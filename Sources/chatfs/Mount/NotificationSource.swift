@@ -54,7 +54,7 @@ struct NotificationSource: Sendable {
         case .coreReachable:
             phone?.noteConnection()
             return []
-        case .coreUnreachable(let reason): return phone?.events(ofAbsence: reason) ?? []
+        case .coreUnreachable(_, let cause): return phone?.events(ofAbsence: cause) ?? []
         case .serverRefused(let address): return [.refused(Self.refusal(of: address))]
         case .itemChanged(let item, _): return condition(item)
         default: return []

@@ -19,7 +19,7 @@ private final class Reachability: Sendable {
         task = Task {
             for await event in stream {
                 switch event {
-                case .coreUnreachable(let sentence): words.withLock { $0.append(sentence) }
+                case .coreUnreachable(let sentence, _): words.withLock { $0.append(sentence) }
                 case .coreReachable: words.withLock { $0.append("back") }
                 default: break
                 }

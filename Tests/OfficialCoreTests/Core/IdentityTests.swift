@@ -47,7 +47,9 @@ struct IdentityTests {
         let returns = Lock(0)
         let listening = Task {
             for await event in events {
-                if case .coreUnreachable(let sentence) = event { problems.withLock { $0.append(sentence) } }
+                if case .coreUnreachable(let sentence, _) = event {
+                    problems.withLock { $0.append(sentence) }
+                }
                 if case .coreReachable = event { returns.withLock { $0 += 1 } }
             }
         }
@@ -124,7 +126,7 @@ struct IdentityTests {
         let events = core.events()
         let problems = Lock<[String]>([])
         let listening = Task {
-            for await case .coreUnreachable(let sentence) in events {
+            for await case .coreUnreachable(let sentence, _) in events {
                 problems.withLock { $0.append(sentence) }
             }
         }
