@@ -3,112 +3,41 @@ import ChatCore
 
 /// A request about contacts, addresses and connections. The process that has the profile carries it out: the command
 /// itself, or the daemon of its mount.
-public struct ContactRequest: ControlRequest {
+public enum ContactRequest: ControlRequest {
     public typealias Answer = ContactAnswer
 
-    public enum Action: String, Codable, Hashable, Sendable {
-        /// Create a one-time link.
-        case invite
-        /// Connect through a link.
-        case accept
-        /// Report the contact of an invitation. Waits some seconds for one to connect; the client repeats the request.
-        case look
-        /// Report the security code, by which both sides detect an interceptor, and whether it was verified.
-        case verify
-        /// Record that the code was compared.
-        case markVerified
-        /// Remove that record.
-        case removeVerification
-        /// Refuse, or permit, sending to an unverified contact.
-        case requireVerification
-        case allowUnverified
-        /// List the profile's connections.
-        case connections
-        case deleteConnection
-        /// Negotiate new keys with the contact.
-        case renew
-        /// Move the receiving queue to another server.
-        case move
-        /// Create the address, or change how its requests are handled.
-        case createAddress
-        case showAddress
-        case deleteAddress
-        /// List pending requests.
-        case requests
-        case acceptRequest
-        case rejectRequest
-    }
-
-    public var action: Action
-    /// For `accept`: the link. A secret.
-    public var link: String?
-    /// For `look` and `deleteConnection`: the connection. For `connections`: the last connection already received.
-    public var connection: Int64?
-    /// For `markVerified`: the compared code.
-    public var code: String?
-    /// For requests about one contact: its name as the user typed it (`NamedChats`).
-    public var chat: String?
-    /// For `createAddress`.
-    public var acceptance: RequestAcceptance?
-    /// For `acceptRequest` and `rejectRequest`.
-    public var request: Int64?
+    /// Create a one-time link.
+    case invite
+    /// Connect through a link, which is a secret.
+    case accept(String)
+    /// Report the contact of a connection. Waits some seconds for one to connect; the client repeats the request.
+    case look(Int64)
+    // A contact is named as the user typed it (`NamedChats`).
+    /// Report the security code, by which both sides detect an interceptor, and whether it was verified.
+    case verify(String)
+    /// Record that the code was compared.
+    case mark(String, verifiedBy: String)
+    /// Remove that record.
+    case removeVerification(String)
+    /// Refuse, or permit, sending to an unverified contact.
+    case requireVerification(String, Bool)
+    /// List the profile's connections after one.
+    case connections(after: Int64)
+    case deleteConnection(Int64)
+    /// Negotiate new keys with the contact.
+    case renew(String)
+    /// Move the receiving queue to another server.
+    case move(String)
+    /// Create the address, or change how its requests are handled.
+    case createAddress(RequestAcceptance?)
+    case showAddress
+    case deleteAddress
+    /// List pending requests.
+    case requests
+    case acceptRequest(Int64)
+    case rejectRequest(Int64)
 
     public var method: ControlMethod { .contacts }
-
-    public static let invite = ContactRequest(action: .invite)
-    public static func accept(_ link: String) -> ContactRequest {
-        ContactRequest(action: .accept, link: link)
-    }
-    public static func look(_ connection: Int64) -> ContactRequest {
-        ContactRequest(action: .look, connection: connection)
-    }
-
-    public static func verify(_ chat: String) -> ContactRequest {
-        ContactRequest(action: .verify, chat: chat)
-    }
-
-    public static func mark(_ chat: String, verifiedBy code: String) -> ContactRequest {
-        var request = ContactRequest(action: .markVerified, chat: chat)
-        request.code = code
-        return request
-    }
-
-    public static func removeVerification(_ chat: String) -> ContactRequest {
-        ContactRequest(action: .removeVerification, chat: chat)
-    }
-
-    public static func requireVerification(_ chat: String, _ isRequired: Bool) -> ContactRequest {
-        ContactRequest(action: isRequired ? .requireVerification : .allowUnverified, chat: chat)
-    }
-
-    public static func connections(after number: Int64) -> ContactRequest {
-        ContactRequest(action: .connections, connection: number)
-    }
-
-    public static func deleteConnection(_ number: Int64) -> ContactRequest {
-        ContactRequest(action: .deleteConnection, connection: number)
-    }
-
-    public static func renew(_ chat: String) -> ContactRequest {
-        ContactRequest(action: .renew, chat: chat)
-    }
-
-    public static func move(_ chat: String) -> ContactRequest {
-        ContactRequest(action: .move, chat: chat)
-    }
-
-    public static func createAddress(_ acceptance: RequestAcceptance?) -> ContactRequest {
-        ContactRequest(action: .createAddress, acceptance: acceptance)
-    }
-    public static let showAddress = ContactRequest(action: .showAddress)
-    public static let deleteAddress = ContactRequest(action: .deleteAddress)
-    public static let requests = ContactRequest(action: .requests)
-    public static func acceptRequest(_ number: Int64) -> ContactRequest {
-        ContactRequest(action: .acceptRequest, request: number)
-    }
-    public static func rejectRequest(_ number: Int64) -> ContactRequest {
-        ContactRequest(action: .rejectRequest, request: number)
-    }
 
     /// Carries out the request.
     /// - Throws: `.noSuchChat` if no contact or several match, `.invalidCommand` if there is no address to show, and
@@ -117,65 +46,64 @@ public struct ContactRequest: ControlRequest {
         on core: any ContactKeeping & ChatReading,
         naming: some FolderNaming
     ) async throws(ChatError) -> ContactAnswer {
-        switch action {
+        switch self {
         case .invite:
             let invitation = try await core.invite()
             return ContactAnswer(connection: invitation.connection, link: invitation.link)
-        case .accept: return ContactAnswer(connection: try await core.accept(link ?? ""))
-        case .look:
-            guard let chat = try await Self.chat(of: connection ?? 0, on: core) else {
-                return ContactAnswer()
-            }
+        case .accept(let link): return ContactAnswer(connection: try await core.accept(link))
+        case .look(let connection):
+            guard let chat = try await Self.chat(of: connection, on: core) else { return ContactAnswer() }
             let name = try await naming.chats(of: core)[chat.reference]?.name
             return ContactAnswer(name: name ?? "\(chat.reference)", chat: "\(chat.reference)")
-        case .verify:
-            let chat = try await contact(of: core, naming)
+        case .verify(let name):
+            let chat = try await Self.contact(name, of: core, naming)
             let security = try await core.security(of: chat.reference)
             return ContactAnswer(name: chat.name, security)
-        case .markVerified:
-            let chat = try await contact(of: core, naming)
-            try await core.verify(chat.reference, code: code ?? "")
+        case .mark(let name, let code):
+            let chat = try await Self.contact(name, of: core, naming)
+            try await core.verify(chat.reference, code: code)
             return ContactAnswer(name: chat.name)
-        case .removeVerification:
-            let chat = try await contact(of: core, naming)
+        case .removeVerification(let name):
+            let chat = try await Self.contact(name, of: core, naming)
             try await core.verify(chat.reference, code: nil)
             return ContactAnswer(name: chat.name)
-        case .requireVerification, .allowUnverified:
-            let chat = try await contact(of: core, naming)
-            try await core.requireVerification(
-                of: chat.reference, action == .requireVerification)
+        case .requireVerification(let name, let isRequired):
+            let chat = try await Self.contact(name, of: core, naming)
+            try await core.requireVerification(of: chat.reference, isRequired)
             return ContactAnswer(name: chat.name, try await core.security(of: chat.reference))
-        case .connections:
-            return ContactAnswer(connections: try await connections(of: core, naming))
-        case .deleteConnection:
-            try await core.deleteConnection(connection ?? 0)
+        case .connections(let number):
+            return ContactAnswer(connections: try await Self.list(after: number, of: core, naming))
+        case .deleteConnection(let number):
+            try await core.deleteConnection(number)
             return ContactAnswer()
-        case .renew:
-            let chat = try await contact(of: core, naming)
+        case .renew(let name):
+            let chat = try await Self.contact(name, of: core, naming)
             try await core.renewKeys(of: chat.reference)
             return ContactAnswer(name: chat.name)
-        case .move:
-            let chat = try await contact(of: core, naming)
+        case .move(let name):
+            let chat = try await Self.contact(name, of: core, naming)
             try await core.moveQueue(of: chat.reference)
             return ContactAnswer(name: chat.name)
-        case .createAddress: return ContactAnswer(try await core.createAddress(acceptance))
+        case .createAddress(let acceptance):
+            return ContactAnswer(try await core.createAddress(acceptance))
         case .showAddress:
             guard let address = try await core.address() else { throw .noAddress }
             return ContactAnswer(address)
         case .deleteAddress:
             try await core.deleteAddress()
             return ContactAnswer()
-        case .requests: return ContactAnswer(requests: try await requests(of: core, naming))
-        case .acceptRequest: return ContactAnswer(connection: try await core.acceptRequest(request ?? 0))
-        case .rejectRequest:
-            try await core.rejectRequest(request ?? 0)
+        case .requests: return ContactAnswer(requests: try await Self.list(of: core, naming))
+        case .acceptRequest(let number):
+            return ContactAnswer(connection: try await core.acceptRequest(number))
+        case .rejectRequest(let number):
+            try await core.rejectRequest(number)
             return ContactAnswer()
         }
     }
 
     /// Lists requests. Inviting contacts appear under the user's names for them, because strangers may use the same
     /// names.
-    private func requests(
+    private static func list(
         of core: any AddressKeeping & ChatReading, _ naming: some FolderNaming
     ) async throws(ChatError) -> [WaitingRequest] {
         var requests = try await core.requests()
@@ -192,10 +120,10 @@ public struct ContactRequest: ControlRequest {
     private static let maxConnections = 100
 
     /// Lists connections under the user's names for the chats.
-    private func connections(
-        of core: any ConnectionListing & ChatReading, _ naming: some FolderNaming
+    private static func list(
+        after number: Int64, of core: any ConnectionListing & ChatReading, _ naming: some FolderNaming
     ) async throws(ChatError) -> [ListedConnection] {
-        var found = try await core.connections(after: connection ?? 0, count: Self.maxConnections)
+        var found = try await core.connections(after: number, count: maxConnections)
         guard found.contains(where: { $0.chat != nil }) else { return found }
         let chats = try await naming.chats(of: core)
         for place in found.indices {
@@ -206,10 +134,10 @@ public struct ContactRequest: ControlRequest {
         return found
     }
 
-    private func contact(
-        of core: any ChatReading, _ naming: some FolderNaming
+    private static func contact(
+        _ name: String, of core: any ChatReading, _ naming: some FolderNaming
     ) async throws(ChatError) -> NamedChat {
-        try await naming.chats(of: core).only(.contact).chat(chat ?? "")
+        try await naming.chats(of: core).only(.contact).chat(name)
     }
 
     /// Returns the chat of a connection, waiting some seconds for the peer to connect.
@@ -234,42 +162,72 @@ public struct ContactRequest: ControlRequest {
     }
 }
 
-/// The result of a `ContactRequest`.
-public struct ContactAnswer: Codable, Hashable, Sendable {
-    /// The connection to pass to `look`.
-    public var connection: Int64?
-    /// The new link. A secret.
-    public var link: String?
-    /// Name of the chat with the peer that connected.
-    public var name: String?
-    /// Reference of that chat.
-    public var chat: String?
-    /// Absolute path of the chat's folder; nil without a mount.
-    public var folder: String?
-    /// For `verify`.
-    public var code: String?
-    public var protection: ContactProtection?
-    public var verification: ContactVerification?
-    public var isVerificationRequired: Bool?
-    /// For the address.
-    public var acceptance: RequestAcceptance?
-    /// A sentence that tells why requests cannot reach the address.
-    public var addressProblem: String?
-    /// Pending requests.
-    public var requests: [WaitingRequest]?
-    /// One page; empty after the last one.
-    public var connections: [ListedConnection]?
-}
+extension ContactRequest {
+    /// The members on the line.
+    private struct Members: Codable {
+        enum Action: String, Codable {
+            case invite, accept, look
+            case verify, markVerified, removeVerification, requireVerification, allowUnverified
+            case connections, deleteConnection, renew, move
+            case createAddress, showAddress, deleteAddress, requests, acceptRequest, rejectRequest
+        }
 
-extension ContactAnswer {
-    fileprivate init(name: String, _ security: ContactSecurity?) {
-        self.init(
-            name: name, code: security?.code, protection: security?.protection,
-            verification: security?.verification, isVerificationRequired: security?.isVerificationRequired)
+        var action: Action
+        var link: String?
+        var connection: Int64?
+        var code: String?
+        var chat: String?
+        var acceptance: RequestAcceptance?
+        var request: Int64?
     }
 
-    fileprivate init(_ address: ContactAddress) {
-        self.init(
-            link: address.link, acceptance: address.acceptance, addressProblem: address.problem)
+    private var members: Members {
+        switch self {
+        case .invite: Members(action: .invite)
+        case .accept(let link): Members(action: .accept, link: link)
+        case .look(let connection): Members(action: .look, connection: connection)
+        case .verify(let chat): Members(action: .verify, chat: chat)
+        case .mark(let chat, let code): Members(action: .markVerified, code: code, chat: chat)
+        case .removeVerification(let chat): Members(action: .removeVerification, chat: chat)
+        case .requireVerification(let chat, true): Members(action: .requireVerification, chat: chat)
+        case .requireVerification(let chat, false): Members(action: .allowUnverified, chat: chat)
+        case .connections(let last): Members(action: .connections, connection: last)
+        case .deleteConnection(let connection): Members(action: .deleteConnection, connection: connection)
+        case .renew(let chat): Members(action: .renew, chat: chat)
+        case .move(let chat): Members(action: .move, chat: chat)
+        case .createAddress(let acceptance): Members(action: .createAddress, acceptance: acceptance)
+        case .showAddress: Members(action: .showAddress)
+        case .deleteAddress: Members(action: .deleteAddress)
+        case .requests: Members(action: .requests)
+        case .acceptRequest(let request): Members(action: .acceptRequest, request: request)
+        case .rejectRequest(let request): Members(action: .rejectRequest, request: request)
+        }
+    }
+
+    public func encode(to encoder: any Encoder) throws { try members.encode(to: encoder) }
+
+    public init(from decoder: any Decoder) throws {
+        let members = try Members(from: decoder)
+        let (chat, connection) = (members.chat ?? "", members.connection ?? 0)
+        switch members.action {
+        case .invite: self = .invite
+        case .accept: self = .accept(members.link ?? "")
+        case .look: self = .look(connection)
+        case .verify: self = .verify(chat)
+        case .markVerified: self = .mark(chat, verifiedBy: members.code ?? "")
+        case .removeVerification: self = .removeVerification(chat)
+        case .requireVerification: self = .requireVerification(chat, true)
+        case .allowUnverified: self = .requireVerification(chat, false)
+        case .connections: self = .connections(after: connection)
+        case .deleteConnection: self = .deleteConnection(connection)
+        case .renew: self = .renew(chat)
+        case .move: self = .move(chat)
+        case .createAddress: self = .createAddress(members.acceptance)
+        case .showAddress: self = .showAddress
+        case .deleteAddress: self = .deleteAddress
+        case .requests: self = .requests
+        case .acceptRequest: self = .acceptRequest(members.request ?? 0)
+        case .rejectRequest: self = .rejectRequest(members.request ?? 0)
+        }
     }
 }
