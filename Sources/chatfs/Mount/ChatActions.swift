@@ -1,7 +1,6 @@
 import Base
 import ChatCore
 import Desktop
-import FileSystem
 import Glibc
 import Notifications
 import Posix

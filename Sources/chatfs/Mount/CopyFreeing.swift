@@ -12,7 +12,7 @@ struct CopyFreeing: Sendable {
     let core: MountedCore
 
     /// - Parameter lastCopyToo: True to delete the file even if no relay has it.
-    /// - Returns: The free bytes of the disk afterwards.
+    /// - Returns: Freed bytes on the disk.
     /// - Throws: `.lastCopy` if the file could not be received again, `.refused` if it must stay, `.failed`.
     func free(_ entry: NodeID, lastCopyToo: Bool) async throws(ProgramError) -> UInt64 {
         guard let item = await fileSystem.item(at: entry), let file = item.file, item.direction == .received
