@@ -134,6 +134,9 @@ struct ProgramSocketTests {
                 #expect(missing.error?.code == .invalidParameter)
                 #expect(missing.error?.message == "The request names no path.")
             }
+            let noChat = try ask(channel, "{\"id\":8,\"method\":\"sending_terms\"}")
+            #expect(noChat.error?.code == .invalidParameter)
+            #expect(noChat.error?.message == "The request names no chat.")
             let more = try ask(channel, "{\"id\":9,\"method\":\"list_chats\",\"later\":{\"a\":[1]}}")
             #expect(more.result != nil, "members of later versions are passed over")
             let deep = String(repeating: "[", count: 100_000)
