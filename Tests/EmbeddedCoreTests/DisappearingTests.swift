@@ -179,6 +179,7 @@ import Testing
         for (core, name, heard) in sides {
             await core.disappearing.look()
             try await heard.waits(for: "messageLogGrew")
+            try await heard.waits(for: "textsGone")
             let log = try await core.log(of: name)
             #expect(log.count == before.count || core.profile != bob.profile)
             #expect(!String(decoding: log, as: UTF8.self).contains("secret"))

@@ -92,6 +92,32 @@ import Testing
         await fixture.end()
     }
 
+    @Test func whatWentWhileUnmountedIsUnreadNoMore() async throws {
+        let lines = """
+            {"event":"message","id":"here","direction":"received","sender":"bob","text":"hello"}
+            {"event":"disappeared","id":"expired"}\("   ")
+            {"event":"disappeared","id":"read"}
+
+            """
+        let fixture = try await Fixture.make { core in
+            _ = core.received("a.bin", in: Fixture.bob, size: 10)
+            core.state.withLock { $0.logs[Fixture.bob] = Array(lines.utf8) }
+        }
+        let source = NotificationSource(
+            core: fixture.core, contents: fixture.contents, lister: fixture.fileSystem.lister)
+        let bob = Fixture.bob
+        let told = try #require(
+            NotificationRecord(
+                "chatfs notifications 1\nbeginning 0\nhistory 0\nunread 1 \(bob)\nunread 7 \(bob)\n"
+                    + "text \(bob) here\ntext \(bob) expired\ntext \(bob) other\n"))
+        #expect(told.unread.byChat == [bob: 5])
+        #expect(await source.expiredTexts(since: told) == [.gone(.text("expired"))])
+        #expect(await source.removedFiles(since: told) == [.gone(.item(ItemID(7)))])
+        let gone = await source.events(of: .textsGone(["here", "x"]))
+        #expect(gone == [.gone(.text("here")), .gone(.text("x"))])
+        await fixture.end()
+    }
+
     private static func arrived(_ event: NotificationEvent) -> NotifiedFile? {
         if case .arrived(let file, _) = event { file } else { nil }
     }

@@ -278,6 +278,41 @@ struct UnreadTests {
         #expect(fixture.machine.told.unread.byChat == [.direct(1): 1])
     }
 
+    @Test("a deleted text lowers the count, once")
+    func deletedTexts() {
+        var fixture = Fixture()
+        for id in ["a", "b", "c"] {
+            let text = NotifiedFile(.text(id), in: .direct(1), named: "Bob", name: "", caption: id)
+            fixture.add(.wrote(text, end: UInt64(id.utf8.first ?? 0)))
+        }
+        fixture.pass(.seconds(5))
+        #expect(fixture.machine.told.unread.count == 3 && fixture.take().contains(.count(3)))
+        for _ in 0..<2 { fixture.add(.gone(.text("b"))) }
+        fixture.pass(.seconds(5))
+        #expect(fixture.machine.unread == [.direct(1): 2])
+        let effects = fixture.take()
+        #expect(effects.contains(.count(2)))
+        #expect(effects.contains { if case .show(_, let text) = $0 { text.isQuiet } else { false } })
+        // Also in the next mount.
+        var next = Fixture(told: fixture.machine.told)
+        for id in ["a", "c"] { next.add(.gone(.text(id))) }
+        next.pass(.seconds(10))
+        #expect(next.machine.told.unread.isEmpty)
+        let records = next.take()
+        #expect(records.contains { if case .record(let told) = $0 { told.unread.isEmpty } else { false } })
+    }
+
+    @Test("a text deleted before its notification does not count")
+    func deletedEarly() {
+        var fixture = Fixture(.periodic)
+        let text = NotifiedFile(.text("a"), in: .direct(1), named: "Bob", name: "", caption: "Words")
+        fixture.add(.wrote(text, end: 5))
+        #expect(fixture.machine.unread == [.direct(1): 1])
+        fixture.add(.gone(.text("a")))
+        fixture.pass(.seconds(3600))
+        #expect(fixture.machine.unread.isEmpty && fixture.shown().isEmpty)
+    }
+
     @Test("reading a chat shrinks a notification of several")
     func readOfSeveral() {
         var fixture = Fixture()

@@ -192,6 +192,7 @@ final class ProfileChange {
         try tables.messageLog.blank(text, at: time)
         try tables.sharedMessages.forget(text.id, by: text.author, in: text.chat)
         noteLogGrew(in: text.chat)
+        tell(.textsGone([text.id.text]))
     }
 
     /// Call for each message that may expire.

@@ -167,7 +167,7 @@ extension ChatEvent {
         case .chatRemoved(let chat), .messageLogGrew(let chat, _): return [(chat, self)]
         case .itemChanged(let item, _): return [(item.chat, self)]
         case .fileProgress(let progress): return [(progress.chat, self)]
-        case .coreUnreachable, .coreReachable, .serverRefused, .requestsChanged, .textArrived,
+        case .coreUnreachable, .coreReachable, .serverRefused, .requestsChanged, .textArrived, .textsGone,
             .sndStandaloneFileComplete, .rcvStandaloneFileComplete,
             .sndStandaloneFileError, .rcvStandaloneFileError, .standaloneFileProgress, .standaloneFileWarning:
             return [(nil, self)]

@@ -213,7 +213,7 @@ public struct NotificationMachine: Sendable {
     private mutating func settle(_ entry: NotifiedEntry, _ subjects: [NotificationSubject]) {
         waiting.remove(entry, of: subjects)
         shown.remove(entry, of: subjects)
-        if case .item(let id) = entry, subjects.contains(.arrival), told.noteRead(id) { isRecorded = false }
+        if subjects.contains(.arrival), told.noteRead(entry) { isRecorded = false }
     }
 
     // MARK: - Timing
@@ -258,10 +258,10 @@ public struct NotificationMachine: Sendable {
     public var unread: [ChatReference: Int] {
         var unread = told.unread
         for item in waiting.groups.filter(\.key.subject.isArrival).flatMap(\.items) {
-            if case .item(let id) = item.entry {
-                unread.add(id, in: item.chat)
-            } else {
-                unread.addTexts(1, in: item.chat)
+            switch item.entry {
+            case .item(let id): unread.add(id, in: item.chat)
+            case .text(let id): unread.add(text: id, in: item.chat)
+            case .draft, .request, .contact: break
             }
         }
         return unread.byChat
@@ -358,15 +358,16 @@ public struct NotificationMachine: Sendable {
     /// - Parameter silent: Chats without unread counts.
     private mutating func note(_ group: Group, _ silent: Set<ChatReference>) {
         for item in group.items where group.key.subject.isArrival {
-            guard case .item(let id) = item.entry else { continue }
-            told.noteArrival(id, in: item.chat)
-            if !silent.contains(item.chat) { told.noteUnread(id, in: item.chat) }
+            let isUnread = !silent.contains(item.chat)
+            switch item.entry {
+            case .item(let id):
+                told.noteArrival(id, in: item.chat)
+                if isUnread { told.noteUnread(id, in: item.chat) }
+            case .text(let id): if isUnread { told.noteUnread(text: id, in: item.chat) }
+            case .draft, .request, .contact: break
+            }
         }
-        for (chat, end) in group.logEnds {
-            told.noteLog(end, of: chat)
-            let count = group.items.count { $0.chat == chat }
-            if !silent.contains(chat) { told.noteUnreadTexts(count, in: chat) }
-        }
+        for (chat, end) in group.logEnds { told.noteLog(end, of: chat) }
         if group.key.subject == .keys, let chat = group.key.chat { told.note(Self.keysWord(chat)) }
         guard let word = Self.word(of: group.key.subject) else { return }
         for file in group.files { told.note(Self.word(word, file.entry)) }

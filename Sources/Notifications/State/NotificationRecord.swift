@@ -62,10 +62,16 @@ public struct NotificationRecord: Hashable, Sendable {
 
     mutating func noteUnread(_ item: ItemID, in chat: ChatReference) { unread.add(item, in: chat) }
 
-    mutating func noteUnreadTexts(_ count: Int, in chat: ChatReference) { unread.addTexts(count, in: chat) }
+    mutating func noteUnread(text id: String, in chat: ChatReference) { unread.add(text: id, in: chat) }
 
-    /// Returns true if the item was unread.
-    mutating func noteRead(_ item: ItemID) -> Bool { unread.remove(item) }
+    /// Returns true if the item or the text was unread.
+    mutating func noteRead(_ entry: NotifiedEntry) -> Bool {
+        switch entry {
+        case .item(let id): unread.remove(id)
+        case .text(let id): unread.remove(text: id)
+        case .draft, .request, .contact: false
+        }
+    }
 
     /// Returns true if the chat had unread arrivals.
     mutating func noteSeen(_ chat: ChatReference) -> Bool { unread.removeAll(in: chat) }
@@ -143,7 +149,7 @@ extension NotificationRecord {
                 if words.count == 2, others.count < Self.maxOthers, told.insert(String(words[1])).inserted {
                     others.append(String(words[1]))
                 }
-            case "unread", "texts": unread.read(words.map(String.init))
+            case "unread", "text", "texts": unread.read(words.map(String.init))
             case "log":
                 guard words.count == 3, let chat = ChatReference(words[1]), let end = UInt64(words[2]) else {
                     continue

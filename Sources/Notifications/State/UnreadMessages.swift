@@ -1,6 +1,6 @@
 import ChatCore
 
-/// The unseen arrivals: files one by one until opened, and the number of texts in each chat. A pure value.
+/// The unseen arrivals: files until opened and texts until read, each until it is deleted. A pure value.
 public struct UnreadMessages: Hashable, Sendable {
     /// The file of a message.
     struct File: Hashable, Sendable {
@@ -9,23 +9,48 @@ public struct UnreadMessages: Hashable, Sendable {
         var chat: ChatReference?
     }
 
+    /// The texts of a chat.
+    struct Texts: Hashable, Sendable {
+        /// Ids of their lines in the log, which a deletion names.
+        var ids: Set<String> = []
+        /// Number of texts in the record of an older version, and of those above the limit.
+        var unnamed = 0
+
+        var count: Int { ids.count + unnamed }
+    }
+
     /// Oldest first.
     private(set) var files: [File] = []
-    private(set) var texts: [ChatReference: Int] = [:]
+    private(set) var texts: [ChatReference: Texts] = [:]
     private var ids: Set<ItemID> = []
+    /// Number of ids of all texts.
+    private var namedTexts = 0
 
     static let maxFiles = 9999
+    /// Of one chat, and of the ids in all chats.
     static let maxTexts = 9999
+    private static let maxIDLength = 64
 
     public init() {}
 
-    public var count: Int { files.count + texts.values.reduce(0, +) }
+    public var count: Int { files.count + texts.values.reduce(0) { $0 + $1.count } }
     public var isEmpty: Bool { files.isEmpty && texts.isEmpty }
 
     /// Unread arrivals of each chat with any.
     public var byChat: [ChatReference: Int] {
-        files.reduce(into: texts) { counts, file in if let chat = file.chat { counts[chat, default: 0] += 1 }
+        files.reduce(into: texts.mapValues(\.count)) { counts, file in
+            if let chat = file.chat { counts[chat, default: 0] += 1 }
         }
+    }
+
+    /// Unread files with their chats.
+    public var filesInChats: [(item: ItemID, chat: ChatReference)] {
+        files.compactMap { file in file.chat.map { (item: file.id, chat: $0) } }
+    }
+
+    /// Ids of unread texts of each chat with any.
+    public var textIDs: [ChatReference: Set<String>] {
+        texts.mapValues(\.ids).filter { !$0.value.isEmpty }
     }
 
     func holds(_ chat: ChatReference) -> Bool {
@@ -37,9 +62,23 @@ public struct UnreadMessages: Hashable, Sendable {
         files.append(File(id: item, chat: chat))
     }
 
-    mutating func addTexts(_ count: Int, in chat: ChatReference) {
-        guard count > 0 else { return }
-        texts[chat] = min(Self.maxTexts, (texts[chat] ?? 0) + count)
+    /// - Parameter id: Id of the text's line in the log.
+    mutating func add(text id: String, in chat: ChatReference) {
+        guard (texts[chat]?.count ?? 0) < Self.maxTexts, texts[chat]?.ids.contains(id) != true else { return }
+        guard namedTexts < Self.maxTexts, Self.isWord(id) else { return addTexts(1, in: chat) }
+        texts[chat, default: Texts()].ids.insert(id)
+        namedTexts += 1
+    }
+
+    /// Adds texts without ids.
+    private mutating func addTexts(_ count: Int, in chat: ChatReference) {
+        let added = min(count, Self.maxTexts - (texts[chat]?.count ?? 0))
+        if added > 0 { texts[chat, default: Texts()].unnamed += added }
+    }
+
+    /// Returns true if the record can hold the id.
+    private static func isWord(_ id: String) -> Bool {
+        1...maxIDLength ~= id.utf8.count && id.utf8.allSatisfy { 0x21...0x7E ~= $0 }
     }
 
     /// Returns true if the item was unread.
@@ -51,15 +90,28 @@ public struct UnreadMessages: Hashable, Sendable {
         return true
     }
 
+    /// Returns true if the text was unread.
+    mutating func remove(text id: String) -> Bool {
+        guard let chat = texts.first(where: { $0.value.ids.contains(id) })?.key else { return false }
+        namedTexts -= 1
+        texts[chat]?.ids.remove(id)
+        if texts[chat]?.count == 0 { texts[chat] = nil }
+        return true
+    }
+
     /// Returns true if there were unread texts.
-    mutating func removeTexts(in chat: ChatReference) -> Bool { texts.removeValue(forKey: chat) != nil }
+    mutating func removeTexts(in chat: ChatReference) -> Bool {
+        guard let known = texts.removeValue(forKey: chat) else { return false }
+        namedTexts -= known.ids.count
+        return true
+    }
 
     /// Returns true if there were unread arrivals.
     mutating func removeAll(in chat: ChatReference) -> Bool {
         guard holds(chat) else { return false }
         files.removeAll { $0.chat == chat }
         ids = Set(files.map(\.id))
-        texts[chat] = nil
+        _ = removeTexts(in: chat)
         return true
     }
 }
@@ -68,17 +120,22 @@ extension UnreadMessages {
     /// The lines of the record.
     var lines: [String] {
         files.map { "unread \($0.id.rawValue)" + ($0.chat.map { " \($0)" } ?? "") }
-            + texts.map { "texts \($0.key) \($0.value)" }.sorted()
+            + texts.flatMap { Self.lines(of: $0.key, $0.value) }.sorted()
+    }
+
+    private static func lines(of chat: ChatReference, _ texts: Texts) -> [String] {
+        var lines = texts.ids.map { "text \(chat) \($0)" }
+        if texts.unnamed > 0 { lines.append("texts \(chat) \(texts.unnamed)") }
+        return lines
     }
 
     /// Parses one line; ignores other lines.
     mutating func read(_ words: [String]) {
         if words.first == "unread", let id = words.dropFirst().first.flatMap({ Int64($0) }) {
             add(ItemID(id), in: words.count == 3 ? ChatReference(words[2]) : nil)
-        } else if words.first == "texts", words.count == 3, let chat = ChatReference(words[1]),
-            let count = Int(words[2])
-        {
-            addTexts(count, in: chat)
+        } else if words.count == 3, let chat = ChatReference(words[1]) {
+            if words[0] == "text" { add(text: words[2], in: chat) }
+            if words[0] == "texts", let count = Int(words[2]) { addTexts(count, in: chat) }
         }
     }
 }

@@ -125,6 +125,8 @@ final class MountNotifications: Sendable {
             }
             source.texts.follow(from: told.logEnds)
             missed += await source.removedChats(since: told)
+            missed += await source.removedFiles(since: told)
+            missed += await source.expiredTexts(since: told)
             missed += await source.missedTexts()
             missed += await source.connections()
             missed += await source.requests()

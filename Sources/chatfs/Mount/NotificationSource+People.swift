@@ -6,7 +6,7 @@ extension NotificationSource {
     /// For a core without logs, whose item numbers grow instead.
     func text(_ item: ChatItem) -> NotificationEvent {
         let text = NotifiedFile(
-            .text("item-\(item.id.rawValue)"), in: item.chat, named: name(of: item.chat), name: "",
+            .text("\(item.id.rawValue)"), in: item.chat, named: name(of: item.chat), name: "",
             sender: item.chat.told(sender: item.sender), caption: item.content.text)
         return .wrote(text, end: UInt64(clamping: item.id.rawValue))
     }
@@ -16,6 +16,20 @@ extension NotificationSource {
         var events: [NotificationEvent] = []
         for (chat, log) in await notifiedLogs() {
             events += await texts.events(of: chat, upTo: log.size, in: core, named: name(of: chat))
+        }
+        return events
+    }
+
+    /// Returns the unread texts that expired, or that a phone deleted, while unmounted. Other deletions are new lines.
+    func expiredTexts(since told: NotificationRecord) async -> [NotificationEvent] {
+        let unread = told.unread.textIDs
+        guard !unread.isEmpty else { return [] }
+        var events: [NotificationEvent] = []
+        // As in `notifiedLogs`.
+        for (chat, log) in (try? await core.messageLogs()) ?? [:] {
+            guard let ids = unread[chat] else { continue }
+            let gone = await texts.expired(in: chat, upTo: log.size, of: core)
+            events += ids.intersection(gone).map { .gone(.text($0)) }
         }
         return events
     }

@@ -44,6 +44,7 @@ struct NotificationSource: Sendable {
         case .chatUpdated(let chat): return [keys(of: chat)] + connection(chat)
         case .chatRemoved(let chat): return [.seen(chat), .keysKnown(chat)]
         case .textArrived(let item): return [text(item)]
+        case .textsGone(let ids): return ids.map { .gone(.text($0)) }
         case .requestsChanged: return await requests()
         // A phone tells new texts itself, and its logs grow by old ones too.
         case .messageLogGrew where phone != nil: return []
@@ -215,6 +216,20 @@ struct NotificationSource: Sendable {
         // An unresponsive core may still have them.
         guard let chats = try? await core.chats() else { return [] }
         return Set(told.unread.byChat.keys).subtracting(chats.map(\.reference)).map { .seen($0) }
+    }
+
+    /// Returns the unread files that were deleted or expired while unmounted.
+    func removedFiles(since told: NotificationRecord) async -> [NotificationEvent] {
+        var events: [NotificationEvent] = []
+        for (item, chat) in told.unread.filesInChats {
+            do throws(ChatError) {
+                _ = try await core.item(item, in: chat)
+            } catch {
+                // An unresponsive core may still have it.
+                if error.code == .noSuchItem { events.append(.gone(.item(item))) }
+            }
+        }
+        return events
     }
 
     /// Returns contacts whose keys changed while unmounted.

@@ -55,6 +55,17 @@ final class NotifiedTexts: Sendable {
         return events
     }
 
+    /// Returns the ids of expired texts among the last lines of a log.
+    /// - Parameter size: Current size of the log in bytes.
+    func expired(in chat: ChatReference, upTo size: UInt64, of core: any ChatCore) async -> Set<String> {
+        let end = await bytes(of: chat, (size - min(size, Self.maxBytes))..<size, core)
+        let lines = end.split(separator: UInt8(ascii: "\n")).compactMap {
+            // Of an incomplete first line, or of another form.
+            try? JSONLine.decoded(Line.self, from: Array($0))
+        }
+        return Set(lines.filter { $0.event == "disappeared" }.map(\.id))
+    }
+
     private static func skipLine(_ lines: inout ArraySlice<UInt8>, _ position: inout UInt64) {
         let skipped =
             lines.firstIndex(of: UInt8(ascii: "\n")).map { $0 + 1 - lines.startIndex } ?? lines.count

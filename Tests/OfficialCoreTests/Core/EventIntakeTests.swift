@@ -211,7 +211,7 @@ struct EventIntakeTests {
         #expect(await place.told() == ["chatItemsDeleted disappeared"])
         _ = try place.take(
             json: #"{"type":"groupChatItemsDeleted","groupInfo":{"groupId":3},"chatItemIDs":[4,4,1]}"#)
-        #expect(await place.told() == ["chatItemsDeleted moderated"])
+        #expect(await place.told() == ["chatItemsDeleted moderated", "textsGone"])
         for id in Int64(1)...4 { #expect(try place.item(id) == nil) }
         #expect(
             place.recent.contains(ItemID(99), since: place.began),
@@ -321,6 +321,22 @@ struct EventIntakeTests {
         let told = await place.told()
         #expect(told.filter { $0 == "textArrived" }.count == 1)
         #expect(try place.item(8) == nil)
+    }
+
+    @Test("a deleted text is reported by its number", arguments: ["false", "true"])
+    func deletedText(isTimed: String) async throws {
+        let deletions = [Int64(8), 9].map { id in
+            var message = ScriptedMessage(id: id, chat: "@1", name: "\(id)")
+            if id == 8 { message.text = "hello" }
+            return #"{"deletedChatItem":\#(place.simplex.pair(message))}"#
+        }.joined(separator: ",")
+        _ = try place.take(
+            json: #"{"type":"chatItemsDeleted","chatItemDeletions":[\#(deletions)],"timed":\#(isTimed)}"#)
+        #expect(await place.goneTexts() == ["8"])
+        var stub = ScriptedMessage(id: 10, chat: "@1", name: "")
+        (stub.text, stub.deletion) = ("hello", "moderated")
+        _ = try place.take("chatItemUpdated", stub, "")
+        #expect(await place.goneTexts() == ["10"])
     }
 
     @Test("unrelated events change nothing")

@@ -70,6 +70,11 @@ final class IndexPlace {
     /// The same events as short texts.
     func told() async -> [String] { await heard().map(Self.words) }
 
+    /// The numbers of deleted texts among the same events.
+    func goneTexts() async -> [String] {
+        await heard().flatMap { if case .textsGone(let ids) = $0 { ids } else { [String]() } }
+    }
+
     private static func words(_ event: ChatEvent) -> String {
         switch event {
         case .chatItemsDeleted(_, let reason): "chatItemsDeleted \(reason)"

@@ -28,9 +28,12 @@ struct EventIntake: Sendable {
             for (reason, deletions) in Dictionary(grouping: gone, by: \.reason) {
                 try change.remove(deletions.map(\.item.id), reason)
             }
+            change.tellTextsGone(deletions.filter { $0.item.file == nil }.map(\.item.id))
         case .groupChatItemsDeleted(_, let items):
             recent.note(items)
+            let texts = try items.filter { try change.tables.items.item($0) == nil }
             try change.remove(items, .moderated)
+            change.tellTextsGone(texts)
         case .chatUpdated(let info):
             recent.note(info.reference.chat)
             try change.take(info)
@@ -81,6 +84,7 @@ struct EventIntake: Sendable {
     private func takeUpdated(_ item: APIItem, _ change: IndexChange) throws -> [FileID] {
         let before = try change.tables.items.item(item.id)?.file?.status
         try take(item, change)
+        if item.file == nil, item.deletion != nil { change.tellTextsGone([item.id]) }
         guard let file = try change.tables.items.item(item.id)?.file, case .rcvAborted = file.status else {
             return []
         }

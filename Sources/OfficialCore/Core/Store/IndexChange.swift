@@ -42,6 +42,11 @@ final class IndexChange {
         tell(.textArrived(text))
     }
 
+    /// Publishes the deletion of messages without a file, which need not be known.
+    func tellTextsGone(_ items: [ItemID]) {
+        if !items.isEmpty { tell(.textsGone(items.map { String($0.rawValue) })) }
+    }
+
     // MARK: - Items
 
     /// The source of an item.
@@ -233,6 +238,7 @@ final class IndexChange {
 
     private func dropText(_ item: ItemID) throws {
         guard isRemote, let chat = try tables.texts.blank(item, at: SystemWallClock().now()) else { return }
+        tellTextsGone([item])
         try tellLog(of: chat)
     }
 
