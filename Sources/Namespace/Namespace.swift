@@ -117,9 +117,16 @@ public final class Namespace: Sendable {
         }
     }
 
-    /// Returns the shown nodes that match; scans all of them.
-    public func nodes(where isWanted: (Node) -> Bool) -> [Node] {
-        table.withLock { Array($0.nodes.values) }.filter(isWanted).sorted { $0.id < $1.id }
+    /// The shown drafts, in order of number.
+    public var drafts: [Node] {
+        table.withLock { table in table.drafts.values.compactMap { table.nodes[$0] } }
+            .sorted { $0.id < $1.id }
+    }
+
+    /// The folders of chats, in order of number.
+    public var chats: [Node] {
+        table.withLock { table in table.chats.values.compactMap { table.nodes[$0] } }
+            .sorted { $0.id < $1.id }
     }
 
     /// Returns the path below the mountpoint; empty for the root.

@@ -79,40 +79,37 @@ struct ProgramWordsTests {
         #expect(ProgramItem(entry).expires == nil)
     }
 
-    private static func status(_ transfers: [(String, String?)], problem: String? = nil) throws -> MountStatus
-    {
-        func quoted(_ text: String?) -> String { text.map { "\"\($0)\"" } ?? "null" }
-        let rows = transfers.map {
-            "{\"path\":\"a\",\"state\":\"\($0.0)\",\"progress\":0,\"size\":1,\"error\":\(quoted($0.1))}"
-        }
-        let text = """
-            {"profile":"p","mountpoint":"/m","controlFolder":"/c","pid":1,"mountedAt":0,"chats":0,"entries":0,
-            "cachedBytes":0,"requests":0,"transfers":[\(rows.joined(separator: ","))],
-            "coreProblem":\(quoted(problem)),"openFiles":0,"failures":{}}
-            """
-        return try #require(MountStatus.decoded(Array(text.utf8)))
+    private static func status(
+        _ entries: [(EntryState, String?)], problem: String? = nil, isSuspended: Bool = false
+    ) -> ProgramStatus {
+        var status = SyncStatus()
+        status.coreProblem = problem
+        for (state, error) in entries { status.add(EntryReport(state: state, progress: 0, problem: error)) }
+        return ProgramStatus(status, isSuspended: isSuspended)
     }
 
     @Test("synced means neither pending nor failed")
-    func sync() throws {
-        let idle = ProgramStatus(try Self.status([]))
+    func sync() {
+        let idle = Self.status([])
         #expect(
             idle.connected && idle.synced && idle.pending == 0 && idle.failed == 0 && idle.lastError == nil)
-        let busy = ProgramStatus(
-            try Self.status([
-                ("sending", nil), ("failed", "first"), ("unsure", "second"), ("recovered", nil),
-                ("queued", nil),
-            ]))
+        let busy = Self.status([
+            (.sending, nil), (.failed, "first"), (.unsure, "second"), (.recovered, nil), (.queued, nil),
+        ])
         #expect(!busy.synced && busy.pending == 2 && busy.failed == 3 && busy.lastError == "first")
         // A held draft does not move until its user decides.
-        let held = ProgramStatus(try Self.status([("draft", nil), ("draft", "It may be incomplete.")]))
+        let held = Self.status([(.draft, nil), (.draft, "It may be incomplete.")])
         #expect(!held.synced && held.pending == 1 && held.failed == 1)
         // Waiting for approval or for a relay is not a transfer.
-        let waiting = ProgramStatus(try Self.status([("remote", "Approve its relays.")]))
+        let waiting = Self.status([(.remote, "Approve its relays.")])
         #expect(waiting.synced && waiting.pending == 0 && waiting.lastError == "Approve its relays.")
-        let away = ProgramStatus(try Self.status([("sending", "later")], problem: "The core is away."))
+        // What is complete is not counted, also with a problem.
+        let complete = Self.status([(.remote, nil), (.cancelled, "Cancelled."), (.expired, "Expired.")])
+        #expect(complete == idle)
+        let away = Self.status([(.sending, "later")], problem: "The core is away.")
         #expect(!away.connected && !away.synced && away.lastError == "The core is away.")
-        #expect(!ProgramStatus(try Self.status([], problem: "x")).synced && !away.suspended)
+        #expect(!Self.status([], problem: "x").synced && !away.suspended)
+        #expect(Self.status([], isSuspended: true).suspended)
     }
 
     @Test("keep obstacles have words")

@@ -28,6 +28,9 @@ final class ScriptedCore: ChatCore {
         /// The chats' logs, and the number of reads.
         var logs: [ChatReference: [UInt8]] = [:]
         var logReads = 0
+        /// The number of reads of the unsettled items, and their error.
+        var unsettledReads = 0
+        var unsettledRefusal: ChatError?
     }
 
     let state = Lock(State())
@@ -98,8 +101,10 @@ final class ScriptedCore: ChatCore {
     func itemCount() async throws(ChatError) -> Int { state.withLock { $0.items.count { $0.file != nil } } }
 
     func unsettledItems() async throws(ChatError) -> [ChatItem] {
-        state.withLock { state in
-            state.items.filter { item in
+        try state.withLock { state throws(ChatError) in
+            state.unsettledReads += 1
+            if let refusal = state.unsettledRefusal { throw refusal }
+            return state.items.filter { item in
                 switch item.file?.status {
                 case .sndComplete, .sndCancelled, .rcvInvitation, .rcvComplete, .rcvCancelled, nil: false
                 default: true

@@ -62,6 +62,8 @@ struct TreeChangeTests {
         core.tell(.coreUnreachable("There is no connection."))
         core.tell(.coreReachable)
         try await expect([.core(problem: "There is no connection."), .core(problem: nil)], from: changes)
+        for isSuspended in [true, false] { fs.tellSuspension(isSuspended) }
+        try await expect([.suspension(true), .suspension(false)], from: changes)
         core.tell(.chatItemsDeleted([(Fixture.bob, item.id)], .deleted))
         try await expect([.vanished(id, path: "bob/a.bin")], from: changes)
         changes.cancel()

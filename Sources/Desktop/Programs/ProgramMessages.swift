@@ -121,6 +121,9 @@ public struct ProgramEvent: Codable, Hashable, Sendable {
         case expiring
         case coreUnreachable = "core_unreachable"
         case coreReachable = "core_reachable"
+        /// Transfers rest, by `suspend` or for sleep.
+        case suspended
+        case resumed
         /// Events were lost: list again.
         case missed
     }

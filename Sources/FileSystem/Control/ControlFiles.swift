@@ -18,12 +18,14 @@ final class ControlFiles: Sendable {
 
     private let state = Lock(State())
     private let report: StatusReport
+    private let sync: SyncReport
     private let clock: any WallClock
     /// Time of the mount.
     let beginning: Timestamp
 
-    init(_ report: StatusReport, clock: any WallClock, beginning: Timestamp) {
+    init(_ report: StatusReport, _ sync: SyncReport, clock: any WallClock, beginning: Timestamp) {
         self.report = report
+        self.sync = sync
         self.clock = clock
         self.beginning = beginning
     }
@@ -33,6 +35,10 @@ final class ControlFiles: Sendable {
 
     func completeStatus(with add: @escaping @Sendable (inout MountStatus) async -> Void) {
         state.withLock { $0.additions.append(Addition(add: add)) }
+    }
+
+    func syncStatus() async -> SyncStatus {
+        await sync.status(coreProblem: state.withLock { $0.coreProblem })
     }
 
     func status() async -> MountStatus {

@@ -29,7 +29,7 @@ struct StatusReport: Sendable {
     /// Returns the mount's current state. Logs and omits data that the core fails to report.
     func status(coreProblem: String?) async -> MountStatus {
         let side = kernel.side
-        let drafts = names.nodes { if case .draft = $0.content { true } else { false } } + nodes.pasted.roots
+        let drafts = names.drafts + nodes.pasted.roots
         let present = contents.present()
         var status = MountStatus(
             profile: profile.displayName, mountpoint: settings.mountpoint,
@@ -58,9 +58,7 @@ struct StatusReport: Sendable {
 
     /// Returns the chats for which `problem` returns a sentence; nil if there are none.
     private func chats(with problem: (Chat) -> String?) -> [MountStatus.SilentChat]? {
-        let found = names.nodes { node in
-            if case .chat(let chat) = node.content { problem(chat) != nil } else { false }
-        }.compactMap { node -> MountStatus.SilentChat? in
+        let found = names.chats.compactMap { node -> MountStatus.SilentChat? in
             guard case .chat(let chat) = node.content, let problem = problem(chat) else { return nil }
             return MountStatus.SilentChat(chat: names.path(of: node), problem: problem)
         }

@@ -67,6 +67,8 @@ struct TreeNotices: Sendable {
         programs.tell(.core(problem: problem))
     }
 
+    func suspended(_ isSuspended: Bool) { programs.tell(.suspension(isSuspended)) }
+
     func expiring(_ id: NodeID) { programs.tell(.expiring(id)) }
 
     private func tellWatchers(of changes: ArraySlice<NamespaceChange>) {

@@ -88,13 +88,15 @@ public final class FileSystem: FileOperations {
         let report = StatusReport(
             names: names, contents: contents, core: core, loader: loader, nodes: nodes, entries: entries,
             kernel: kernel, callers: callers, settings: settings, beginning: beginning, last: last)
-        control = ControlFiles(report, clock: clock, beginning: beginning)
+        announcer = TreeAnnouncer(names: names)
+        let sync = SyncReport(
+            names: names, contents: contents, core: core, nodes: nodes, entries: entries, changes: announcer)
+        control = ControlFiles(report, sync, clock: clock, beginning: beginning)
         messages = MessageFiles(names: names, core: core, kernel: kernel)
         attributes = AttributeReader(
             names: names, nodes: nodes, references: references, memory: memory, folders: folders,
             contents: contents, control: control, messages: messages,
             entryPermissions: settings.entryPermissions)
-        announcer = TreeAnnouncer(names: names)
         notices = TreeNotices(kernel: kernel, watchers: watchers, programs: announcer, last: last)
         pastedFolders = PastedFolders(
             tree: tree, names: names, drafts: table, notices: notices,
@@ -247,6 +249,9 @@ extension FileSystem {
         for entry in entries { notices.expiring(entry) }
     }
 
+    /// Tells programs that transfers were suspended or resumed.
+    public func tellSuspension(_ isSuspended: Bool) { notices.suspended(isSuspended) }
+
     /// Adds a contributor to the status. It is called by any task, for each status.
     public func completeStatus(with add: @escaping @Sendable (inout MountStatus) async -> Void) {
         control.completeStatus(with: add)
@@ -254,6 +259,9 @@ extension FileSystem {
 
     /// Returns the mount's current state.
     public func status() async -> MountStatus { await control.status() }
+
+    /// Returns the numbers of unfinished entries; much cheaper than `status`.
+    public func syncStatus() async -> SyncStatus { await control.syncStatus() }
 }
 
 // MARK: - Requests of the kernel

@@ -13,24 +13,34 @@ public enum TreeChange: Hashable, Sendable {
     case expiring(NodeID)
     /// The core became unreachable (with a sentence that tells why) or reachable (nil).
     case core(problem: String?)
+    /// Transfers were suspended (true) or resumed.
+    case suspension(Bool)
     /// Changes were lost: read everything again.
     case missed
 }
 
 /// Reports all tree changes to subscribed programs. Thread-safe; reporting never waits.
 final class TreeAnnouncer: Sendable {
+    private struct State {
+        var subscriptions: [ObjectIdentifier: TreeSubscription] = [:]
+        var version: UInt64 = 0
+    }
+
     private let names: Namespace
-    private let subscriptions = Lock<[ObjectIdentifier: TreeSubscription]>([:])
+    private let state = Lock(State())
 
     init(names: Namespace) { self.names = names }
+
+    /// Grows with each change, after it is visible and before programs hear of it.
+    var version: UInt64 { state.withLock { $0.version } }
 
     func subscribe(
         limit: Int, whenAvailable: @escaping @Sendable () -> Void
     ) -> TreeSubscription {
         let subscription = TreeSubscription(limit: limit, whenAvailable: whenAvailable) { [weak self] id in
-            self?.subscriptions.withLock { $0[id] = nil }
+            self?.state.withLock { $0.subscriptions[id] = nil }
         }
-        subscriptions.withLock { $0[ObjectIdentifier(subscription)] = subscription }
+        state.withLock { $0.subscriptions[ObjectIdentifier(subscription)] = subscription }
         return subscription
     }
 
@@ -45,7 +55,11 @@ final class TreeAnnouncer: Sendable {
     }
 
     func tell(_ change: TreeChange) {
-        for subscription in subscriptions.withLock({ Array($0.values) }) { subscription.add(change) }
+        let subscriptions = state.withLock { state in
+            state.version += 1
+            return Array(state.subscriptions.values)
+        }
+        for subscription in subscriptions { subscription.add(change) }
     }
 }
 
@@ -90,7 +104,7 @@ struct ChangeBacklog {
         case .appeared(let id): announced.insert(id)
         case .changed(let id): guard announced.insert(id).inserted else { return false }
         case .vanished(let id, _): announced.remove(id)
-        case .expiring, .core, .missed: break
+        case .expiring, .core, .suspension, .missed: break
         }
         let wasEmpty = changes.isEmpty
         if changes.count < limit {

@@ -50,9 +50,13 @@ struct EntryReporter: Sendable {
                 state: EntryState(condition.state), progress: 0, problem: condition.problem,
                 wait: EntryWait.reason(of: condition.wait))
         case .item(let item):
-            guard let file = item.file else { return nil }
-            return report(on: file, contents.condition(of: file.id))
+            return report(on: item)
         }
+    }
+
+    /// Returns nil for an item without a file.
+    func report(on item: ChatItem) -> EntryReport? {
+        item.file.map { report(on: $0, contents.condition(of: $0.id)) }
     }
 
     func isPinned(_ node: Node) -> Bool {
@@ -60,9 +64,7 @@ struct EntryReporter: Sendable {
         return contents.isPinned(file.id)
     }
 
-    func isTransfer(_ item: ChatItem) -> Bool {
-        item.file.map { report(on: $0, contents.condition(of: $0.id)).isTransfer } ?? false
-    }
+    func isTransfer(_ item: ChatItem) -> Bool { report(on: item)?.isTransfer ?? false }
 
     private func report(on file: ChatFile, _ condition: HydrationCondition) -> EntryReport {
         var report = EntryReport(file)

@@ -87,6 +87,8 @@ enum EventsCommand {
             case .expiring: "expiring   \(event.item.map { ProgramConnection.line($0) } ?? "")"
             case .coreUnreachable: "offline    \(event.message ?? "")"
             case .coreReachable: "online"
+            case .suspended: "suspended"
+            case .resumed: "resumed"
             case .missed: "missed     Some events were dropped: 'chatfs ls' shows the present state."
             }
         return PrintableText.escaping(words)

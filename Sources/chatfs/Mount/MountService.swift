@@ -93,7 +93,9 @@ struct MountService: ControlService {
         ProgramItem(try await entry(path, isHashing: isHashing))
     }
 
-    func syncStatus() async -> ProgramStatus { ProgramStatus(await fileSystem.status()) }
+    func syncStatus() async -> ProgramStatus {
+        ProgramStatus(await fileSystem.syncStatus(), isSuspended: suspension.isSuspended)
+    }
 
     func metricFamilies() async -> [MetricFamily] { await metrics.families() }
 

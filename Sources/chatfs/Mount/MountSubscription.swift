@@ -27,6 +27,7 @@ struct MountSubscription: ProgramSubscription {
             (await lister.entry(id)).map { ProgramEvent(.expiring, item: ProgramItem($0)) }
         case .core(let problem?): ProgramEvent(.coreUnreachable, message: problem)
         case .core(nil): ProgramEvent(.coreReachable)
+        case .suspension(let isSuspended): ProgramEvent(isSuspended ? .suspended : .resumed)
         case .missed: ProgramEvent(.missed)
         }
     }

@@ -46,6 +46,8 @@ final class MountSuspension: Sendable {
     private struct State {
         var reasons = SuspensionReasons()
         var following: Task<Void, Never>?
+        /// Told of changes.
+        weak var fileSystem: FileSystem?
     }
 
     private let core: MountedCore
@@ -60,6 +62,7 @@ final class MountSuspension: Sendable {
 
     /// Subscribes to the machine's sleep. Called once.
     func begin(on fileSystem: FileSystem) {
+        state.withLock { $0.fileSystem = fileSystem }
         fileSystem.completeStatus { [weak self] in $0.suspended = self?.state.withLock(\.reasons.word) }
         let notices = system.notices()
         let task = Task { [weak self, system] in
@@ -74,6 +77,8 @@ final class MountSuspension: Sendable {
         }
         state.withLock { $0.following = task }
     }
+
+    var isSuspended: Bool { state.withLock { $0.reasons.word != nil } }
 
     /// Resumes, so that no task waits for ever.
     func stop() async {
@@ -93,12 +98,16 @@ final class MountSuspension: Sendable {
             switch effect {
             case .suspend:
                 await core.suspend()
+                tell(true)
                 Log("mount").notice("transfers suspended")
             case .resume:
                 await core.resume()
+                tell(false)
                 Log("mount").notice("transfers resumed")
             case .letSleep: system.readyToSleep()
             }
         }
     }
+
+    private func tell(_ isSuspended: Bool) { state.withLock { $0.fileSystem }?.tellSuspension(isSuspended) }
 }

@@ -40,32 +40,11 @@ extension ProgramItem {
 }
 
 extension ProgramStatus {
-    init(_ status: MountStatus) {
-        let counts = status.transfers.compactMap { transfer in
-            EntryState(rawValue: transfer.state)?.count(hasProblem: transfer.error != nil)
-        }
-        let failed = counts.count { $0 == .failed }
-        let pending = counts.count { $0 == .pending }
+    init(_ status: SyncStatus, isSuspended: Bool) {
+        let isReachable = status.coreProblem == nil
         self.init(
-            connected: status.coreProblem == nil,
-            synced: status.coreProblem == nil && pending == 0 && failed == 0,
-            pending: pending, failed: failed, suspended: status.suspended != nil,
-            lastError: status.coreProblem ?? status.transfers.lazy.compactMap(\.error).first)
-    }
-}
-
-extension EntryState {
-    fileprivate enum Count { case pending, failed }
-
-    /// Returns the count of `ProgramStatus` that has the entry; nil for neither.
-    fileprivate func count(hasProblem: Bool) -> Count? {
-        switch self {
-        // A draft with a problem is not sent automatically.
-        case .draft: hasProblem ? .failed : .pending
-        case .receiving, .queued, .sending: .pending
-        case .failed, .unsure, .recovered: .failed
-        // A remote entry waits for its user, such as for approval.
-        case .remote, .stored, .hydrated, .sent, .delivered, .expired, .cancelled, .blocked: nil
-        }
+            connected: isReachable, synced: isReachable && status.pending == 0 && status.failed == 0,
+            pending: status.pending, failed: status.failed, suspended: isSuspended,
+            lastError: status.coreProblem ?? status.problem)
     }
 }

@@ -38,5 +38,50 @@ class Status(unittest.TestCase):
             self.assertIn(words, details)
 
 
+class Questions(unittest.TestCase):
+    def setUp(self):
+        self.module = program()
+        self.module.GLib.timeout_add.return_value = 7
+        self.module.GLib.Variant.side_effect = lambda _, value: value
+        with mock.patch.object(self.module, "Conversation") as conversation:
+            self.objects = mock.Mock()
+            self.account = self.module.Account(self.objects, "/run/chatfs/9.socket", lambda _: None)
+            self.asked = conversation.return_value.say
+        self.hear = self.account._heard
+        self.hear({"chatfs": 1, "mountpoint": "/home/ann/Chats", "profile": "ann"})
+
+    def asks(self):
+        return [call.args[0]["id"] for call in self.asked.call_args_list if call.args[0]["method"] == "get_sync_status"]
+
+    def timers(self):
+        return self.module.GLib.timeout_add.call_count
+
+    def answer(self, number, **members):
+        self.hear({"id": number, "result": {"status": members}})
+
+    def test_a_thousand_events_cause_one_question(self):
+        self.assertEqual(self.asks(), [1])
+        for _ in range(1000):
+            self.hear({"event": "item_changed"})
+        self.assertEqual((self.asks(), self.timers()), ([1], 0), "the first answer is awaited")
+        self.answer(1, connected=True, pending=1000)
+        self.assertEqual(self.timers(), 1)
+        for _ in range(1000):
+            self.hear({"event": "item_changed"})
+        self.account._ask()
+        self.assertEqual((self.asks(), self.timers()), ([1, 2], 1))
+        self.answer(2, connected=True, pending=0)
+        self.assertEqual((self.asks(), self.timers()), ([1, 2], 1), "nothing happened since")
+        changed = self.objects.change.call_args.args[1]
+        self.assertEqual(changed["Status"], self.module.IDLE)
+
+    def test_a_suspension_is_asked_for(self):
+        self.answer(1, connected=True, pending=2)
+        self.hear({"event": "suspended"})
+        self.account._ask()
+        self.answer(2, connected=True, pending=2, suspended=True)
+        self.assertEqual(self.objects.change.call_args.args[1]["StatusDetails"], "Suspended")
+
+
 if __name__ == "__main__":
     unittest.main()
