@@ -6,7 +6,7 @@ import Testing
 struct PythonTests {
     @Test(
         "the Python tests of contrib pass",
-        arguments: ["file-managers", "test-parts", "prose-parts"])
+        arguments: ["file-managers", "desktop-parts", "test-parts", "prose-parts"])
     func unitTests(part: String) async throws {
         let tests = LayeringTests.root + "/contrib/\(part)/tests"
         let outcome = try await Shell.run(

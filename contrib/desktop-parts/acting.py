@@ -13,11 +13,8 @@ from stage import process, until
 # Where the file "a photo.jpg", the first of its folder, is on a screen that the window fills: Thunar 4.18, Nautilus 43,
 # Dolphin 22.12.
 FIRST = {"thunar": (218, 128), "nautilus": (340, 140), "dolphin": (324, 104)}
-# Nautilus 43 and Qt 5 put no names of an open menu on the accessibility bus: there, how often Up leads from the menu of
-# a placeholder to an item.
-UP = {"nautilus": {"Receive Now": 3}, "dolphin": {"Receive Now": 4}}
-# Where the dialog that asks has its Replace or Overwrite.
-REPLACE = {"thunar": (822, 602), "nautilus": (879, 343), "dolphin": (1006, 623)}
+# The button of the dialog that asks.
+REPLACE = {"thunar": "Replace", "nautilus": "Replace", "dolphin": "Overwrite"}
 HERE = os.path.dirname(os.path.abspath(__file__))
 # Seconds in which a window must show a notice of the mount.
 SOON = 1.0
@@ -54,6 +51,7 @@ class Acting:
             self.shot("opened")
             if self.stage.extensions:
                 self.receive_by_menu()
+                self.keep_and_free_by_menu()
             self.open_picture()
             self.arrive()
             self.vanish()
@@ -71,16 +69,31 @@ class Acting:
 
     def receive_by_menu(self):
         before = self.screen.pixels()
-        self.click_first(3)
-        self.screen.rest(0.5)
-        self.shot("menu")
-        self.press("Receive Now")
-        if not self.comes_true(10, lambda: self.state(f"{self.chat}/a photo.jpg") in ("stored", "hydrated")):
-            self.problems.append("'Receive Now' received nothing")
-            self.screen.do("key", "Escape")
-        self.screen.rest(0.5)
+        self.by_menu("Receive Now", lambda path: self.state(path) in ("stored", "hydrated"), "menu")
         if not self.screen.difference(before, TOP):
             self.problems.append("what was received is marked as before")
+
+    def keep_and_free_by_menu(self):
+        self.by_menu("Keep on This Device", self.is_pinned)
+        self.by_menu("Stop Keeping", lambda path: not self.is_pinned(path))
+        self.by_menu("Free Up Space", lambda path: self.state(path) == "remote")
+        # It has told how much.
+        self.screen.do("key", "Escape")
+        self.screen.rest(0.5)
+
+    def by_menu(self, label, is_done, picture=None):
+        """Presses an item of the first file's menu, and waits for its effect on that file."""
+        # The extension reads an entry after the event of its last change.
+        self.screen.rest(1)
+        self.click_first(3)
+        self.screen.rest(0.5)
+        if picture:
+            self.shot(picture)
+        self.press("menu", label)
+        if not self.comes_true(10, lambda: is_done(f"{self.chat}/a photo.jpg")):
+            self.problems.append(f"'{label}' had no effect")
+            self.screen.do("key", "Escape")
+        self.screen.rest(0.5)
 
     def open_picture(self):
         if not self.stage.extensions:
@@ -119,8 +132,7 @@ class Acting:
         self.screen.do("key", "ctrl+v")
         self.comes_true(5, lambda: self.screen.difference(asks) > 100)
         self.screen.rest(0.5)
-        x, y = REPLACE[self.name]
-        self.screen.do("mousemove", str(x), str(y), "click", "1")
+        self.press("button", REPLACE[self.name])
 
     def paste_folder(self):
         folder = self.stage.home + "/a folder"
@@ -196,6 +208,12 @@ class Acting:
     def state(self, path):
         return os.getxattr(path, "user.chatfs.state").decode()
 
+    def is_pinned(self, path):
+        try:
+            return os.getxattr(path, "user.chatfs.pinned") != b""
+        except OSError:
+            return False
+
     def seen(self, what, before):
         begin = time.monotonic()
         while not self.screen.difference(before, TOP):
@@ -219,17 +237,12 @@ class Acting:
         x, y = FIRST[self.name]
         self.screen.do("mousemove", str(x), str(y), "click", str(button))
 
-    def press(self, label):
-        """Presses an item of the open menu by its name, where the file manager tells the names."""
-        if self.name in UP:
-            for _ in range(UP[self.name][label]):
-                self.screen.do("key", "Up")
-            self.screen.do("key", "Return")
-            return
-        said = subprocess.run([sys.executable, HERE + "/menus.py", label], env=self.screen.environment, text=True,
+    def press(self, kind, label):
+        """Presses an item of the open menu, or a button of the dialog, by its name."""
+        said = subprocess.run([sys.executable, HERE + "/items.py", kind, label], env=self.screen.environment, text=True,
                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
         if said.returncode != 0:
-            self.problems.append(f"the menu has no '{label}': {said.stderr.strip()}")
+            self.problems.append(f"there is no {kind} '{label}': {said.stderr.strip()}")
 
     def select_first(self):
         """In Dolphin with Ctrl, since a click opens."""

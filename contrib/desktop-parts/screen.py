@@ -34,7 +34,7 @@ class Screen:
         self._clipboard = None
 
     def name_menus(self):
-        """Programs that are started from now on put their menus on the accessibility bus."""
+        """Programs that are started from now on put their menus and dialogs on the accessibility bus."""
         for name in ["NO_AT_BRIDGE", "GTK_A11Y"]:
             self.environment.pop(name, None)
         self.environment.update(QT_ACCESSIBILITY="1", QT_LINUX_ACCESSIBILITY_ALWAYS_ON="1")
