@@ -27,8 +27,9 @@ public struct ProgramTraits: Hashable, Sendable {
     ///   - mount: The folder's mount, or nil if unknown.
     public init?(of thread: pid_t, folder: UInt64, on mount: MountTable.Mount?) {
         guard thread > 0,
-            let mappings = ProcessInformation.bytes(of: "/proc/\(thread)/maps", limit: Self.mappingsLimit)
+            var mappings = ProcessInformation.bytes(of: "/proc/\(thread)/maps", limit: Self.mappingsLimit)
         else { return nil }
+        mappings.append(0)
         loadsGIO = Self.names(Self.gio, in: mappings)
         loadsQt = Self.qt.contains { Self.names($0, in: mappings) }
         let name = ProcessInformation.bytes(of: "/proc/\(thread)/comm", limit: 16) ?? []
@@ -44,8 +45,9 @@ public struct ProgramTraits: Hashable, Sendable {
     private static let mappingsLimit = 2 << 20
 
     /// Paths contain no NUL, so both are C strings.
+    /// - Parameter mappings: With a NUL at the end.
     private static func names(_ library: String, in mappings: [UInt8]) -> Bool {
-        (mappings + [0]).withUnsafeBufferPointer { text in
+        mappings.withUnsafeBufferPointer { text in
             text.withMemoryRebound(to: CChar.self) { text in
                 text.baseAddress.map { strstr($0, library) != nil } ?? false
             }

@@ -26,6 +26,7 @@ final class CallerCheck: Sendable {
         var told: Set<String> = []
         /// Results for executables whose path alone decides. Matching the table would dominate the cost of an open.
         var visibilities: [String: Visibility] = [:]
+        var detectors: TypeDetectors
     }
 
     /// Whether an executable opens files for a user to see.
@@ -49,7 +50,7 @@ final class CallerCheck: Sendable {
     /// Identification time limit. An unidentified program gets full access.
     private let timeout: Duration
     private let user: UserConnection?
-    private let state = Lock(State())
+    private let state: Lock<State>
     /// A pool of its own, so that a stuck read of a command line delays no other work.
     private static let threads = ThreadPool(name: "callers", threads: 2)
     private let log = Log("filesystem")
@@ -62,8 +63,9 @@ final class CallerCheck: Sendable {
     init(
         _ permissions: MountPermissions, identify: @escaping Identify = CallerCheck.systemCaller,
         look: @escaping Look = { _, _ in nil }, typeNames: TypeNames = TypeNames(),
-        timeout: Duration = .seconds(1), user: UserConnection? = nil
+        timeout: Duration = .seconds(1), memory: Duration = .milliseconds(500), user: UserConnection? = nil
     ) {
+        state = Lock(State(detectors: TypeDetectors(lifetime: memory)))
         self.look = look
         self.typeNames = typeNames
         self.permissions = permissions
@@ -80,6 +82,7 @@ final class CallerCheck: Sendable {
     ///   - opening: nil if only the program is known.
     func access(of thread: pid_t, _ opening: ItemOpening? = nil) async -> CallerPolicy.Access {
         guard thread > 0 else { return .full }
+        if let opening, let known = knownAccess(of: thread, opening) { return known }
         guard let caller = await caller(thread) else { return await access(of: thread, finding: opening) }
         let verdict = permissions.callers.verdict(on: caller)
         guard let kind = verdict.kind else {
@@ -120,11 +123,35 @@ final class CallerCheck: Sendable {
             return .full
         }
         let looking = Task { [look] in await Self.threads.run { look(thread, opening.folder) } }
-        let traits = await looking.result(within: timeout)?.get()
+        let traits = await looking.result(within: timeout)?.get() ?? nil
+        guard let access = detection(opening, settles, by: traits) else { return .full }
+        if let traits, let executable = RunningProgram.executable(of: thread) {
+            state.withLock {
+                $0.detectors.note(traits, of: thread, running: executable, in: opening.folder, at: .now)
+            }
+        }
+        return access
+    }
+
+    /// Returns the access of a thread that lately detected types in the folder, if this opening does so too.
+    private func knownAccess(of thread: pid_t, _ opening: ItemOpening) -> CallerPolicy.Access? {
+        guard !state.withLock({ $0.detectors.isEmpty }),
+            let executable = RunningProgram.executable(of: thread),
+            let traits = state.withLock({ state in
+                state.detectors.traits(of: thread, running: executable, in: opening.folder, at: .now)
+            })
+        else { return nil }
+        return detection(opening, typeNames.settles(opening.name.bytes), by: traits)
+    }
+
+    /// Returns the access of an opening that detects the type, and counts it; nil for any other opening.
+    private func detection(
+        _ opening: ItemOpening, _ settles: Bool, by traits: ProgramTraits?
+    ) -> CallerPolicy.Access? {
         switch TypeDetection.verdict(
-            flags: opening.flags, nameSettlesType: settles, size: opening.size, by: traits ?? nil)
+            flags: opening.flags, nameSettlesType: settles, size: opening.size, by: traits)
         {
-        case .reader: return .full
+        case .reader: return nil
         case .byFirstRead(let limit): return .afterFirstRead(limit: limit)
         case .detection:
             state.withLock { $0.counts[.sniffer, default: CallerCount()].note(.typeOnly) }
