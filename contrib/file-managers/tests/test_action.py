@@ -94,6 +94,19 @@ class Answers(unittest.TestCase):
             mount.end()
         self.assertEqual(len(mount.heard), 1)
 
+    def test_the_status_is_read_once_for_all_entries(self):
+        mount = Strange(GREETING)
+        try:
+            path = self.module.socket_of(mount.point)
+            os.unlink(mount.point + "/.chatfs/status.json")
+            self.assertEqual(self.module.socket_of(mount.point), path)
+            # A failure is not kept.
+            for _ in range(2):
+                with self.assertRaises(OSError):
+                    self.module.socket_of(mount.point + "/Alice")
+        finally:
+            mount.end()
+
     def test_a_file_is_asked_for_until_all_of_it_is_there(self):
         pending = b'{"id":1,"result":{"done":false,"item":{"progress":%d}}}\n'
         heard = self.carry_out("hydrate", GREETING, pending % 10, pending % 20, b'{"id":3,"result":{"done":true}}\n')
