@@ -168,45 +168,69 @@ static void unescape(char *text) {
     *to = 0;
 }
 
-bool chatfs_is_mounted_by(char *mountinfo, const char *path) {
-    char *rest = NULL;
-    for (char *line = strtok_r(mountinfo, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
-        char *type = strstr(line, " - ");
-        if (!type || strncmp(type, " - fuse.chatfs ", 15)) continue;
-        *type = 0;
-        /* ID, parent, device, root, mountpoint. */
-        char *point = line;
-        for (int word = 0; point && word < 4; word++) point = strchr(point, ' ') ? strchr(point, ' ') + 1 : NULL;
-        if (!point) continue;
-        point[strcspn(point, " ")] = 0;
-        unescape(point);
-        size_t length = strlen(point);
-        if (!strncmp(path, point, length) && (path[length] == 0 || path[length] == '/')) return true;
-    }
-    return false;
+/* The mountpoint in a line of a mountinfo, or NULL if it is of another type. Modifies the line. */
+static char *point_in(char *line) {
+    char *type = strstr(line, " - ");
+    if (!type || strncmp(type, " - fuse.chatfs ", 15)) return NULL;
+    *type = 0;
+    /* ID, parent, device, root, mountpoint. */
+    char *point = line;
+    for (int word = 0; point && word < 4; word++) point = strchr(point, ' ') ? strchr(point, ' ') + 1 : NULL;
+    if (!point) return NULL;
+    point[strcspn(point, " ")] = 0;
+    unescape(point);
+    return *point ? point : NULL;
 }
 
-bool chatfs_is_mounted(const char *path) {
+static bool holds(const char *point, const char *path) {
+    size_t length = strlen(point);
+    return !strncmp(path, point, length) && (path[length] == 0 || path[length] == '/');
+}
+
+/* The mountpoints of ChatFS, one after the other with NUL after each, and another NUL. Replaces the text. */
+static void keep_points(char *mountinfo) {
+    char *rest = NULL, *end = mountinfo;
+    for (char *line = strtok_r(mountinfo, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+        const char *point = point_in(line);
+        if (!point) continue;
+        /* What is kept is never longer than what was read. */
+        size_t length = strlen(point) + 1;
+        memmove(end, point, length);
+        end += length;
+    }
+    *end = 0;
+}
+
+/* The longest of them that holds the path, or NULL. */
+static const char *longest(const char *points, const char *path) {
+    const char *found = NULL;
+    for (const char *point = points; *point; point += strlen(point) + 1)
+        if (holds(point, path) && (!found || strlen(point) > strlen(found))) found = point;
+    return found;
+}
+
+const char *chatfs_mountpoint_by(char *mountinfo, const char *path) {
+    keep_points(mountinfo);
+    return longest(mountinfo, path);
+}
+
+const char *chatfs_mountpoint(const char *path) {
     static const size_t limit = 1 << 20;
     static int file = -1;
-    static char *table;
+    static char *points;
     if (file < 0) file = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
-    if (file < 0) return false;
+    if (file < 0) return NULL;
     struct pollfd changes = {.fd = file, .events = POLLPRI};
-    if (!table || poll(&changes, 1, 0) > 0) {
-        free(table);
-        table = malloc(limit + 1);
-        if (!table) return false;
+    if (!points || poll(&changes, 1, 0) > 0) {
+        free(points);
+        points = malloc(limit + 1);
+        if (!points) return NULL;
         size_t length = 0;
         lseek(file, 0, SEEK_SET);
-        for (ssize_t count; length < limit && (count = read(file, table + length, limit - length)) > 0;)
+        for (ssize_t count; length < limit && (count = read(file, points + length, limit - length)) > 0;)
             length += (size_t)count;
-        table[length] = 0;
+        points[length] = 0;
+        keep_points(points);
     }
-    /* Copies nothing without a mount. */
-    if (!strstr(table, " - fuse.chatfs ")) return false;
-    char *copy = strdup(table);
-    bool is_there = copy && chatfs_is_mounted_by(copy, path);
-    free(copy);
-    return is_there;
+    return longest(points, path);
 }

@@ -54,10 +54,11 @@ char *chatfs_question(const ChatfsAction *action, const ChatfsEntry *const *entr
 /* Names of icons, the best first, then NULL; NULL for an entry without one. */
 const char *const *chatfs_entry_emblems(const ChatfsEntry *entry);
 
-/* Whether ChatFS is mounted there or above, by the kernel's table. Touches no mount; one thread only. */
-bool chatfs_is_mounted(const char *path);
-/* The same for the text of a mountinfo, which it modifies. */
-bool chatfs_is_mounted_by(char *mountinfo, const char *path);
+/* The mountpoint of ChatFS there or above, by the kernel's table, until the next call; NULL without one. Touches no
+   mount; one thread only. */
+const char *chatfs_mountpoint(const char *path);
+/* The same by the text of a mountinfo, which it replaces. */
+const char *chatfs_mountpoint_by(char *mountinfo, const char *path);
 
 #ifdef __cplusplus
 }

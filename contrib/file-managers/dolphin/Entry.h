@@ -1,6 +1,8 @@
 #pragma once
 
+#include <QByteArray>
 #include <QFile>
+#include <QHash>
 #include <QString>
 #include <QThreadPool>
 
@@ -22,10 +24,12 @@ struct Entry {
         chatfs_entry_clear(&last);
     }
 
-    /// Whether the path is in a mount. Main thread; never waits.
-    static bool isMounted(const QString &path) {
-        return !path.isEmpty() && chatfs_is_mounted(QFile::encodeName(path).constData());
+    /// The mountpoint that holds the path; empty without one. Main thread; never waits.
+    static QByteArray mountpoint(const QString &path) {
+        return path.isEmpty() ? QByteArray() : QByteArray(chatfs_mountpoint(QFile::encodeName(path).constData()));
     }
+
+    static bool isMounted(const QString &path) { return !mountpoint(path).isEmpty(); }
 
 private:
     static ChatfsEntry read(const QString &path) {
@@ -36,12 +40,14 @@ private:
 };
 using EntryPointer = std::shared_ptr<const Entry>;
 
-/// One thread of each plugin on which entries are read. Never destroyed: that would wait for a mount that does not answer.
-static inline QThreadPool &readers() {
-    static const auto pool = [] {
-        auto made = new QThreadPool;
-        made->setMaxThreadCount(1);
-        return made;
-    }();
+/// One thread of each plugin for each mount on which entries are read, so that a mount that does not answer delays no
+/// other. Main thread. Never destroyed: that would wait for such a mount.
+static inline QThreadPool &readers(const QByteArray &mountpoint) {
+    static auto &pools = *new QHash<QByteArray, QThreadPool *>;
+    auto &pool = pools[mountpoint];
+    if (!pool) {
+        pool = new QThreadPool;
+        pool->setMaxThreadCount(1);
+    }
     return *pool;
 }

@@ -9,6 +9,7 @@
 #include <QAction>
 #include <QApplication>
 #include <QClipboard>
+#include <QHash>
 #include <QIcon>
 #include <QInputDialog>
 #include <QMessageBox>
@@ -18,6 +19,8 @@
 #include <QUrl>
 #include <QVector>
 #include <QWidget>
+
+#include <vector>
 
 #include "ActionProcess.h"
 #include "Entry.h"
@@ -41,16 +44,17 @@ public:
         for (const QString &path : paths)
             if (!Entry::isMounted(path)) return {};
         const auto entries = read(paths);
-        if (entries.isEmpty()) return {};
+        if (entries.empty()) return {};
         QList<QAction *> items;
         for (size_t index = 0; const auto action = chatfs_action(index); ++index) {
             QStringList chosen, links;
             QVector<const ChatfsEntry *> concerned;
             for (int place = 0; place < paths.size(); ++place) {
-                if (!chatfs_entry_allows(&entries[place]->attributes, action)) continue;
+                const ChatfsEntry &entry = entries[static_cast<size_t>(place)]->attributes;
+                if (!chatfs_entry_allows(&entry, action)) continue;
                 chosen.append(paths[place]);
-                concerned.append(&entries[place]->attributes);
-                links.append(QString::fromUtf8(entries[place]->attributes.link));
+                concerned.append(&entry);
+                links.append(QString::fromUtf8(entry.link));
             }
             if (chosen.isEmpty()) continue;
             auto item = new QAction(QIcon::fromTheme(QString::fromLatin1(action->icon)),
@@ -67,20 +71,29 @@ public:
 
 private:
     struct Selection {
-        QList<EntryPointer> entries;
+        std::vector<EntryPointer> entries;
+        /// Released once by each mount.
         QSemaphore isRead;
     };
 
-    /// For all paths; none if one is no entry, or the mount does not answer in time.
-    static QList<EntryPointer> read(const QStringList &paths) {
+    /// For all paths; none if one is no entry, or a mount does not answer in time.
+    static std::vector<EntryPointer> read(const QStringList &paths) {
+        QHash<QByteArray, std::vector<size_t>> places;
+        for (int place = 0; place < paths.size(); ++place)
+            places[Entry::mountpoint(paths[place])].push_back(static_cast<size_t>(place));
         // The previous question is still open.
-        if (readers().activeThreadCount() > 0) return {};
+        for (auto mount = places.cbegin(); mount != places.cend(); ++mount)
+            if (readers(mount.key()).activeThreadCount() > 0) return {};
         const auto selection = std::make_shared<Selection>();
-        readers().start([selection, paths] {
-            for (const QString &path : paths) selection->entries.append(std::make_shared<const Entry>(path));
-            selection->isRead.release();
-        });
-        if (!selection->isRead.tryAcquire(1, timeout)) return {};
+        selection->entries.resize(static_cast<size_t>(paths.size()));
+        for (auto mount = places.cbegin(); mount != places.cend(); ++mount) {
+            readers(mount.key()).start([selection, paths, own = mount.value()] {
+                for (const size_t place : own)
+                    selection->entries[place] = std::make_shared<const Entry>(paths[static_cast<int>(place)]);
+                selection->isRead.release();
+            });
+        }
+        if (!selection->isRead.tryAcquire(static_cast<int>(places.size()), timeout)) return {};
         for (const auto &entry : selection->entries)
             if (!*entry->attributes.state) return {};
         return selection->entries;

@@ -56,7 +56,7 @@ private:
         }
         m_reading.insert(path, false);
         const auto reply = m_reply;
-        readers().start([reply, path] {
+        readers(Entry::mountpoint(path)).start([reply, path] {
             const auto entry = std::make_shared<const Entry>(path);
             QMutexLocker locker(&reply->mutex);
             if (const auto target = reply->target)

@@ -27,7 +27,7 @@ int main(int count, char **words) {
 
 PLUGIN = """
 #include "Entry.h"
-extern "C" void *pool() { return &readers(); }
+extern "C" void *pool(const char *mountpoint) { return &readers(mountpoint); }
 """
 
 
@@ -66,9 +66,12 @@ class Threads(unittest.TestCase):
                 subprocess.run(["c++", "-std=c++17", "-fPIC", "-shared", "-I" + DOLPHIN, "-I" + DOLPHIN + "/../common",
                                 folder + "/plugin.cpp", "-o", plugin, *flags("Qt5Core")], check=True)
             script = ("import ctypes, sys\nfor path in sys.argv[1:]:\n    pool = ctypes.CDLL(path).pool\n"
-                      "    pool.restype = ctypes.c_void_p\n    print(pool(), flush=True)\nimport os\nos._exit(0)")
+                      "    pool.restype = ctypes.c_void_p\n    pool.argtypes = [ctypes.c_char_p]\n"
+                      "    print(pool(b'/a'), pool(b'/b'), pool(b'/a'), flush=True)\nimport os\nos._exit(0)")
             pools = subprocess.run([sys.executable, "-c", script, *plugins], capture_output=True, text=True, check=True)
-            self.assertEqual(len(set(pools.stdout.split())), 2, pools.stdout)
+            lines = [line.split() for line in pools.stdout.splitlines()]
+            self.assertEqual([line[0] == line[2] for line in lines], [True, True], "one pool of a mount")
+            self.assertEqual(len(set(sum(lines, []))), 4, "each plugin and each mount has its own")
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ PROGRAM = r"""
 #include "chatfs-entry.h"
 int main(int count, char **words) {
     char line[4096], *fields[5];
-    for (int index = 1; index < count; index++) printf("%d\n", chatfs_is_mounted(words[index]));
+    for (int index = 1; index < count; index++) printf("%d\n", chatfs_mountpoint(words[index]) != NULL);
     while (fgets(line, sizeof line, stdin)) {
         line[strcspn(line, "\n")] = 0;
         char *rest = line;
@@ -76,7 +76,9 @@ MOUNTED_BY = r"""
 int main(int count, char **words) {
     static char table[65536];
     fread(table, 1, sizeof table - 1, stdin);
-    return count == 2 && chatfs_is_mounted_by(table, words[1]) ? 0 : 1;
+    const char *point = count == 2 ? chatfs_mountpoint_by(table, words[1]) : NULL;
+    if (point) fputs(point, stdout);
+    return point ? 0 : 1;
 }
 """
 MOUNTINFO = (
@@ -237,10 +239,13 @@ class Agreement(unittest.TestCase):
     def test_of_the_mount_table(self):
         with tempfile.TemporaryDirectory() as folder:
             program = build(folder, MOUNTED_BY)
-            for path, expected in [("/home/ann/My Chats", 0), ("/home/ann/My Chats/a", 0), ("/home/ann/My Chats 2", 1),
-                                   ("/mnt/back\\slash/x", 0), ("/mnt/other", 1), ("/", 1), ("", 1)]:
-                ended = subprocess.run([program, path], input=MOUNTINFO, check=False)
-                self.assertEqual(ended.returncode, expected, path)
+            chats = "/home/ann/My Chats"
+            for path, expected in [(chats, chats), (chats + "/a", chats), (chats + " 2", None), (chats + "/inner", chats + "/inner"),
+                                   (chats + "/inner/a", chats + "/inner"), (chats + "/inner 2", chats),
+                                   ("/mnt/back\\slash/x", "/mnt/back\\slash"), ("/mnt/other", None), ("/", None), ("", None)]:
+                ended = subprocess.run([program, path], input=MOUNTINFO, stdout=subprocess.PIPE, check=False)
+                self.assertEqual(ended.returncode, 1 if expected is None else 0, path)
+                self.assertEqual(os.fsdecode(ended.stdout), expected or "")
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
  *
  * Thunar's plugins have no interface for emblems. It shows those in "metadata::emblems" of a file's GFileInfo, so this
  * plugin sets them there, in memory only, without writing the user's metadata. It finds the shown files in Thunar's
- * models, and changes by the signal "changed", which follows the mount's events. One thread reads attributes; the main
- * loop never waits. */
+ * models, and changes by the signal "changed", which follows the mount's events. A thread of each mount reads
+ * attributes, so that one that does not answer delays no other; the main loop never waits. */
 
 #include <thunarx/thunarx.h>
 
@@ -19,6 +19,8 @@ typedef struct {
     ChatfsEntry entry;
     /* Interned, or NULL. */
     const char *emblem;
+    /* Those of its mount. */
+    GThreadPool *readers;
     bool is_read, is_reading, reads_again, is_telling;
 } Known;
 
@@ -29,7 +31,8 @@ typedef struct {
     ChatfsEntry entry;
 } Reading;
 
-static GThreadPool *readers;
+/* By mountpoint. Never freed: that would wait for a mount that does not answer. */
+static GHashTable *readers;
 static GQuark known_quark, column_quark;
 
 static char *path_of(ThunarxFileInfo *file) {
@@ -112,7 +115,7 @@ static void begin_reading(ThunarxFileInfo *file, Known *known) {
     reading->file = g_object_ref(file);
     reading->path = path;
     known->is_reading = true;
-    g_thread_pool_push(readers, reading, NULL);
+    g_thread_pool_push(known->readers, reading, NULL);
 }
 
 static void has_changed(ThunarxFileInfo *file, gpointer data) {
@@ -123,11 +126,22 @@ static void has_changed(ThunarxFileInfo *file, gpointer data) {
     begin_reading(file, known);
 }
 
+static GThreadPool *readers_of(const char *point) {
+    GThreadPool *pool = g_hash_table_lookup(readers, point);
+    if (!pool) {
+        pool = g_thread_pool_new(read_entry, NULL, 1, FALSE, NULL);
+        g_hash_table_insert(readers, g_strdup(point), pool);
+    }
+    return pool;
+}
+
 static void watch(ThunarxFileInfo *file) {
     if (g_object_get_qdata(G_OBJECT(file), known_quark)) return;
     char *path = path_of(file);
-    if (path && chatfs_is_mounted(path)) {
+    const char *point = path ? chatfs_mountpoint(path) : NULL;
+    if (point) {
         Known *known = g_new0(Known, 1);
+        known->readers = readers_of(point);
         g_object_set_qdata_full(G_OBJECT(file), known_quark, known, free_known);
         g_signal_connect(file, "changed", G_CALLBACK(has_changed), known);
         begin_reading(file, known);
@@ -555,7 +569,7 @@ void thunar_extension_initialize(ThunarxProviderPlugin *plugin) {
     chatfs_provider_register_type(plugin);
     known_quark = g_quark_from_static_string("chatfs-known");
     column_quark = g_quark_from_static_string("chatfs-column");
-    readers = g_thread_pool_new(read_entry, NULL, 1, FALSE, NULL);
+    readers = g_hash_table_new(g_str_hash, g_str_equal);
     g_type_default_interface_unref(g_type_default_interface_ref(GTK_TYPE_TREE_MODEL));
     g_signal_add_emission_hook(g_signal_lookup("row-inserted", GTK_TYPE_TREE_MODEL), 0, row_was_inserted, NULL, NULL);
 }
