@@ -26,7 +26,7 @@ EVENTS = ("object:state-changed:focused", "focus:")
 # Of the walk: its longest, and after how many keys in a row without an answer it ends.
 STEPS, SILENT = 120, 4
 # Seconds for which the tree is searched before the first walk, and in which an item answers a key.
-TREE, ANSWER = 2, 0.5
+TREE, ANSWER = 1, 0.5
 
 
 def plain(name):

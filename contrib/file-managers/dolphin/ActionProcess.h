@@ -39,9 +39,9 @@ inline Outcome outcome(bool isDone, QString said, const QString &problems) {
     return result;
 }
 
-/// Text for a label of Qt, which takes text with tags for markup: names of chats come from other people.
+/// Text for a label of Qt, which takes text with tags for markup: names of chats and relays come from other people.
 inline QString plainLabel(const QString &text) {
-    return QStringLiteral("<qt>%1</qt>").arg(text.toHtmlEscaped());
+    return QStringLiteral("<qt>%1</qt>").arg(text.toHtmlEscaped().replace(QLatin1Char('\n'), QLatin1String("<br>")));
 }
 
 /// Calls `ended` once, from the main loop. The process belongs to the application, because the caller may be gone before its end.

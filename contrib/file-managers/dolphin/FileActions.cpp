@@ -122,7 +122,7 @@ private:
             return;
         }
         if (!question.isEmpty()
-            && KMessageBox::warningContinueCancel(window, question, title)
+            && KMessageBox::warningContinueCancel(window, ActionProcess::plainLabel(question), title)
                 != KMessageBox::Continue)
             return;
         run(QString::fromLatin1(action->name), paths);

@@ -94,6 +94,21 @@ class Answers(unittest.TestCase):
             mount.end()
         self.assertEqual(len(mount.heard), 1)
 
+    def test_the_log_of_a_long_name_is_found_by_its_number(self):
+        with tempfile.TemporaryDirectory() as point:
+            for name, log in [("Bob", "Bob"), ("x" * 249, "x" * 249), ("x" * 250, None), ("\u00e9" * 127, None)]:
+                path = f"{point}/{name}"
+                os.mkdir(path)
+                self.assertEqual(self.module.log_of(point, path),
+                                 f"{point}/.chatfs/messages/{log or os.stat(path).st_ino}.jsonl")
+
+    def test_a_long_name_leaves_room_for_an_ending(self):
+        self.assertEqual(self.module.shortened("Bob"), "Bob")
+        for letter in "x", "\u00e9", "\U0001f600":
+            short = self.module.shortened(letter * (255 // len(letter.encode())))
+            self.assertTrue(short and set(short) == {letter})
+            self.assertLessEqual(len(short.encode()), 239)
+
     def test_the_status_is_read_once_for_all_entries(self):
         mount = Strange(GREETING)
         try:

@@ -47,7 +47,7 @@ class Labels(unittest.TestCase):
             program = folder + "/label"
             subprocess.run(["c++", "-std=c++17", "-fPIC", "-I" + DOLPHIN, folder + "/label.cpp", "-o", program,
                             *flags("Qt5Widgets")], check=True)
-            for name in ("Bob", "<b>Bob</b> <img src=/etc/passwd>", "a&amp;b & c", "Zoë < Eve"):
+            for name in ("Bob", "<b>Bob</b> <img src=/etc/passwd>", "a&amp;b & c", "Zoë < Eve", "Eve\n\n<h1>relay.example</h1>"):
                 shown = subprocess.run([program, f"Send a text to {name}:"], capture_output=True, text=True, check=True,
                                        env={**os.environ, "QT_QPA_PLATFORM": "offscreen", "HOME": folder,
                                             "XDG_RUNTIME_DIR": folder})
