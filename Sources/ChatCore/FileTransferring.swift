@@ -24,6 +24,10 @@ public protocol FileTransferring: OpenProfile {
         of file: FileID, progress: @escaping @Sendable () -> Void
     ) async throws(ChatError) -> FileSourceLocation?
 
+    /// Returns the addresses of the relays that a received file's description names; empty if none is at hand. Contacts
+    /// no relay.
+    func relays(of file: FileID) async -> [String]
+
     // MARK: - Downloads by the core
 
     /// Starts to receive a file. `ItemChange.completed` or `failed` reports the end. A running transfer
@@ -74,6 +78,9 @@ extension FileTransferring {
     public func location(
         of file: FileID, progress: @escaping @Sendable () -> Void
     ) async throws(ChatError) -> FileSourceLocation? { try await location(of: file) }
+
+    /// For cores without descriptions.
+    public func relays(of file: FileID) async -> [String] { [] }
 
     /// For cores that do not download claimed files.
     public var receivesWhatIsClaimed: Bool { false }

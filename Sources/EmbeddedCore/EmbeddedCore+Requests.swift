@@ -99,6 +99,11 @@ extension EmbeddedCore {
 
     // MARK: - Transfers
 
+    public func relays(of file: FileID) async -> [String] {
+        // A reader of an invalid description gets the error.
+        (try? await blocking.run { [approvals] in try approvals.addresses(of: file) }) ?? []
+    }
+
     public func receiveFile(_ file: FileID, approvedRelays: Bool) async throws(ChatError) {
         try await receiver.receive(file, approvedRelays: approvedRelays, acceptsEarly: true)
     }

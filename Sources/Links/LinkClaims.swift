@@ -1,6 +1,7 @@
 import Base
 import ChatCore
 import Glibc
+import XFTP
 
 /// Files of added links: readers fetch their chunks, and complete files stay here.
 final class LinkClaims: Sendable {
@@ -24,6 +25,15 @@ final class LinkClaims: Sendable {
 
     func location(of file: FileID) async throws(ChatError) -> FileSourceLocation? {
         store.location(of: try await row(file))
+    }
+
+    /// Returns the relays of an added link; empty for other entries.
+    func relays(of file: FileID) async -> [String] {
+        // A reader of an invalid description gets the error.
+        guard let text = (try? await row(file))?.description,
+            let description = try? await FileDescription.parse(text)
+        else { return [] }
+        return description.relays.map(\.text)
     }
 
     func claim(_ file: FileID) async throws(ChatError) -> ClaimedFile? {

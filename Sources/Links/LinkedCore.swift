@@ -254,6 +254,10 @@ public final class LinkedCore: ChatCore, ContactForwarding {
         uploads.start(id)
     }
 
+    public func relays(of file: FileID) async -> [String] {
+        file.isOfLink ? await claims.relays(of: file) : await core.relays(of: file)
+    }
+
     public var receivesWhatIsClaimed: Bool { core.receivesWhatIsClaimed }
 
     public func claimFile(

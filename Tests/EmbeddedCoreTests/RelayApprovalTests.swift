@@ -22,6 +22,8 @@ import XFTP
 
     @Test func unknownRelayNeedsApproval() async throws {
         let (world, alice, bob, file) = try await offer(on: MemoryRelay.address)
+        #expect(await bob.relays(of: file) == [MemoryRelay.address])
+        #expect(await bob.relays(of: FileID(999_999)).isEmpty)
         for command in [
             { try await bob.receiveFile(file, approvedRelays: false) },
             { try await bob.setFileToReceive(file, approvedRelays: false) },

@@ -115,6 +115,8 @@ struct FileManagerActionTests {
         #expect(
             remote.output.hasPrefix("State\tNot on this device\nSent by\talice\nOn this device\tNothing\n"))
         #expect(remote.output.contains("\nRelays keep it until\t"), "\(remote)")
+        let relay = try #require(mounts.relayAddress.split(separator: "@").last)
+        #expect(remote.output.contains("\nRelays\t\(relay)\n"), "\(remote)")
         #expect(try await act("hydrate", on: [file]).succeeded)
         let here = try await act("describe", on: [file])
         #expect(here.output.hasPrefix("State\tOn this device"), "\(here)")

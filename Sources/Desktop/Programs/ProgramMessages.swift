@@ -61,6 +61,8 @@ public struct ProgramItem: Codable, Hashable, Sendable {
     public var error: String?
     /// Digest of the content in hexadecimal if it was ever computed.
     public var sha256: String?
+    /// Addresses of the relays of a received file, only in the answer to `getItem`.
+    public var relays: [String]?
 
     public init(
         number: UInt64, path: String, name: String, chat: String?, size: UInt64, modified: Int64,

@@ -22,6 +22,12 @@ final class RelayApprovals: Sendable {
         return ReceivedDescription(parsing: described.text, size: described.size)
     }
 
+    /// Returns the addresses of a received file's relays; empty without a valid description. Blocks.
+    func addresses(of file: FileID) throws -> [String] {
+        guard let description = try description(of: file) else { return [] }
+        return try description.relays().map(\.text)
+    }
+
     /// Throws if the description is invalid or its relays may not be contacted.
     /// - Parameter approvedNow: whether the user approved the relays for this file.
     func check(

@@ -174,6 +174,8 @@ extension OfficialCore {
 
     // MARK: - Transfers
 
+    public func relays(of file: FileID) async -> [String] { await claims.relays(of: file) }
+
     public func receiveFile(_ file: FileID, approvedRelays: Bool) async throws(ChatError) {
         try await receiver.receiveKnown(file, approvedRelays: approvedRelays)
     }

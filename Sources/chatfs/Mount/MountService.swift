@@ -90,7 +90,13 @@ struct MountService: ControlService {
     }
 
     func item(at path: String, isHashing: Bool) async throws(ProgramError) -> ProgramItem {
-        ProgramItem(try await entry(path, isHashing: isHashing))
+        let entry = try await entry(path, isHashing: isHashing)
+        var item = ProgramItem(entry)
+        if entry["direction"] == "received", let file = entry["file-id"].flatMap({ Int64($0) }) {
+            let relays = await core.core.relays(of: FileID(file))
+            item.relays = relays.isEmpty ? nil : relays
+        }
+        return item
     }
 
     func syncStatus() async -> ProgramStatus {

@@ -86,6 +86,8 @@ class Texts(unittest.TestCase):
         self.assertEqual((found["State"], found["Sent by"], found["On this device"]), ("Not on this device", "Bob", "Nothing"))
         self.assertIn("relay.example:443", found["Reason"])
         self.assertIn("2026", found["Relays keep it until"])
+        known = dict(words.rows(Entry("stored", "received"), {"relays": ["xftp://k@a.example:443", "xftp://k@b.example", 7]}, 5))
+        self.assertEqual(known["Relays"], "a.example:443\nb.example")
         own = dict(words.rows(Entry("sent", "sent"), {"sender": "Ann"}, 1000))
         self.assertEqual(own, {"State": "Sent", "Sent by": "You", "On this device": "1.0 kB"})
 

@@ -78,6 +78,13 @@ final class Descriptions: Sendable {
         return text
     }
 
+    /// Returns the addresses of the relays in a description; empty without a valid one.
+    static func relays(in text: String?) async -> [String] {
+        await indexThreads.run {
+            text.flatMap { try? FileDescription(parsing: $0) }?.relays.map(\.text) ?? []
+        }
+    }
+
     /// If false, relays would see an address that the core hides or may hide.
     var mayFetch: Bool { hasProxy || hidesAddress == false }
 

@@ -42,6 +42,20 @@ struct FileClaims: Sendable {
         return ClaimedFile(description: description, isReceivedByCore: true)
     }
 
+    /// Returns the relays that a received file's description names; empty if none is at hand.
+    func relays(of file: FileID) async -> [String] {
+        do throws(ChatError) {
+            let item = try await index.reading { try $0.item(ofReceived: file) }.id
+            let text =
+                try await remote == nil
+                ? descriptions.description(of: file, in: item) : descriptions.told(file, in: item)
+            return await Descriptions.relays(in: text)
+        } catch {
+            // They are only shown to the user.
+            return []
+        }
+    }
+
     /// Claims a file that the phone has not received, if an event brought its description: this process fetches and keeps
     /// it, without the phone and its storage. Returns nil if the phone must receive it.
     private func claimFromRelays(_ offered: ChatFile, of item: ItemID) async -> ClaimedFile? {
