@@ -4,7 +4,8 @@
     contrib/desktop-parts/window.py DIR [--program PATH]
 
 A mount with a file on its way, one that could not be sent and a request; the code of a link; the question for the
-passphrase. Debian: apt install xvfb dbus-x11 openbox xdotool imagemagick python3-gi gir1.2-gtk-4.0
+passphrase. Debian: apt install xvfb dbus-x11 openbox xdotool imagemagick python3-gi gir1.2-gtk-4.0 at-spi2-core
+        gir1.2-atspi-2.0
 """
 
 import argparse
@@ -14,7 +15,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.dont_write_bytecode = True
@@ -32,6 +32,7 @@ class Pictures:
         self.stage.make_home()
         os.makedirs(folder + "/run", 0o700)
         self.screen = Screen(self.stage, 97)
+        self.screen.name_menus()
         self.environment = dict(self.screen.environment, XDG_DATA_HOME=folder + "/data", CHATFS=program)
         self.stage.data = folder + "/data/chatfs"
 
@@ -67,9 +68,9 @@ class Pictures:
                 action()
                 self.take(title, name)
 
-    def press(self, *keys):
-        time.sleep(1)
-        self.screen.do("key", "--clearmodifiers", *keys)
+    def press(self, label):
+        """Presses a button by its name."""
+        run([sys.executable, HERE + "/items.py", "button", label], env=self.screen.environment)
 
 
 def main():
@@ -115,7 +116,7 @@ def main():
             with process([stage.program, "pair", "--profile", "ada", "--data", stage.data, *servers], log,
                          env=stage.environment):
                 until("ada has a server", 60, lambda: "https://" in open(log).read())
-            pictures.show((lambda: pictures.press("Tab", "space"), "^Pair", "window-pair.png"))
+            pictures.show((lambda: pictures.press("Pair…"), "^Pair", "window-pair.png"))
             del pictures.environment["CREDENTIALS_DIRECTORY"]
             pictures.environment["XDG_DATA_HOME"] = folder + "/locked"
             run([stage.program, "profile", "create", "ada", "--data", folder + "/locked/chatfs", "--passphrase-fd", "0"],
