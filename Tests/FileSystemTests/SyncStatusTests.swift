@@ -79,7 +79,7 @@ struct SyncStatusTests {
         await fixture.end()
     }
 
-    @Test("a draft counts from its first byte, until it is removed")
+    @Test("drafts count until they are removed")
     func drafts() async throws {
         let fixture = try await Fixture.make(quietTime: .seconds(36_000))
         let fs = fixture.fileSystem

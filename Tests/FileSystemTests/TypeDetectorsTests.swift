@@ -32,7 +32,7 @@ struct TypeDetectorsTests {
         return (check, looks)
     }
 
-    @Test("a window is looked at once for a thousand files")
+    @Test("one look serves a thousand files")
     func window() async {
         let (check, looks) = Self.check(Self.gio, memory: .seconds(36_000))
         for number in 0..<1000 {

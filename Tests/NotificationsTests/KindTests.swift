@@ -302,7 +302,7 @@ struct UnreadTests {
         #expect(records.contains { if case .record(let told) = $0 { told.unread.isEmpty } else { false } })
     }
 
-    @Test("a text deleted before its notification does not count")
+    @Test("early deletion leaves no count")
     func deletedEarly() {
         var fixture = Fixture(.periodic)
         let text = NotifiedFile(.text("a"), in: .direct(1), named: "Bob", name: "", caption: "Words")

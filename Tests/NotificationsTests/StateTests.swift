@@ -63,7 +63,7 @@ struct StateTests {
         #expect(told.noteTextsRead(in: .group(3)) && told.unread.byChat[.group(3)] == nil)
     }
 
-    @Test("unread texts are bounded, ids of any form count")
+    @Test("unread texts are bounded")
     func unreadTexts() {
         var unread = UnreadMessages()
         for id in ["two words", "", "line\nbreak", String(repeating: "x", count: 65), "plain"] {
