@@ -77,6 +77,20 @@ public struct Mounted: Hashable, Sendable {
         }
     }
 
+    /// Queries mounts together, so that silent ones delay the others by five seconds in all. Keeps the order.
+    public static func answers(
+        of mounts: [Mounted], from ask: @escaping @Sendable (Mounted) async -> Answer = { await $0.answer() }
+    ) async -> [(mounted: Mounted, answer: Answer)] {
+        await withTaskGroup(of: (index: Int, answer: Answer).self) { group in
+            for (index, mounted) in mounts.enumerated() {
+                group.addTask { (index: index, answer: await ask(mounted)) }
+            }
+            var answers: [Answer?] = mounts.map { _ in nil }
+            for await (index, answer) in group { answers[index] = answer }
+            return zip(mounts, answers).map { (mounted: $0, answer: $1 ?? .silent) }
+        }
+    }
+
     /// Returns this user's mounts. If there are several, omits those whose daemons have ended; silent ones stay.
     /// Blocks.
     /// - Throws: `.system` if the mount table cannot be read.

@@ -1,10 +1,10 @@
 import Base
 import Glibc
-import Posix
 import TestSupport
 import Testing
 
 @testable import Desktop
+@testable import Posix
 
 @Suite("Mounts seen from other processes")
 struct MountedTests {
@@ -26,6 +26,24 @@ struct MountedTests {
         for bytes in [[], Array("{}".utf8), [UInt8](repeating: 0xFF, count: 100_000)] as [[UInt8]] {
             #expect(Mounted.read(try folder.write(bytes, to: "status")) == .status(bytes))
         }
+    }
+
+    @Test("silent mounts are queried together", .timeLimit(.minutes(1)))
+    func together() async {
+        let mounts = (0..<20).map { number in
+            Mounted(
+                mount: MountTable.Mount(
+                    id: number, device: "0:\(number)", path: "/\(number)", type: "fuse.chatfs", source: ""))
+        }
+        let asked = Lock(0)
+        let answers = await Mounted.answers(of: mounts) { mounted in
+            asked.withLock { $0 += 1 }
+            while asked.withLock({ $0 }) < mounts.count { try? await Task.sleep(for: .milliseconds(1)) }
+            return mounted.mount.id % 2 == 0 ? .silent : .status([UInt8(mounted.mount.id)])
+        }
+        #expect(answers.map(\.mounted) == mounts)
+        #expect(answers[3].answer == .status([3]) && answers[4].answer == .silent)
+        #expect(await Mounted.answers(of: []).isEmpty)
     }
 
     @Test("exhausted descriptors are not taken for silence")

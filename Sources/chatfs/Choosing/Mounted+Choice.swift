@@ -35,8 +35,8 @@ extension Mounted {
             (try all(), try? Mountpoint.absolutePath(of: word))
         }
         var named = await ThreadPool.shared.run { candidates(mounts) }
-        for (index, mounted) in mounts.enumerated() {
-            guard case .status(let bytes) = await mounted.answer() else { continue }
+        for (index, (_, answer)) in await answers(of: mounts).enumerated() {
+            guard case .status(let bytes) = answer else { continue }
             named[index].profile = MountStatus.decoded(bytes)?.profile
         }
         let choice = MountChoice(mounts: named, folder: nil)

@@ -16,8 +16,9 @@ enum OverviewCommand {
     ) { invocation in
         let path = invocation.dataPath
         var mounts: [Overview.Mount] = []
-        for mounted in try await ThreadPool.shared.run({ () throws(DesktopError) in try Mounted.all() }) {
-            switch await mounted.answer() {
+        let all = try await ThreadPool.shared.run { () throws(DesktopError) in try Mounted.all() }
+        for (mounted, answer) in await Mounted.answers(of: all) {
+            switch answer {
             case .foreign: continue
             case .status(let bytes):
                 let status = MountStatus.decoded(bytes)

@@ -52,8 +52,7 @@ enum StatusCommand {
         var objects: [String] = []
         var isUnwell = false
         var isAnyShown = false
-        for mounted in mounts {
-            let answer = await mounted.answer()
+        for (mounted, answer) in await Mounted.answers(of: mounts) {
             // A mount of another user is shown only if it was named.
             if answer == .foreign, named == nil { continue }
             isAnyShown = true

@@ -9,8 +9,8 @@ enum MountExamination {
         // Other findings report an unreadable mount table.
         let mounts = await ThreadPool.shared.run { (try? Mounted.all()) ?? [] }
         var findings: [Finding] = []
-        for mounted in mounts {
-            if let finding = finding(await mounted.answer(), of: mounted) { findings.append(finding) }
+        for (mounted, answer) in await Mounted.answers(of: mounts) {
+            if let finding = finding(answer, of: mounted) { findings.append(finding) }
         }
         let own = Set(mounts.map(\.mount.device))
         return findings + (await ThreadPool.shared.run { holders(own: own) })

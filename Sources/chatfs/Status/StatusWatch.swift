@@ -18,8 +18,8 @@ struct StatusWatch: Sendable {
     /// - Throws: `.notMounted` without any.
     static func all() async throws -> [Mounted] {
         var mounts: [Mounted] = []
-        for mounted in try await ThreadPool.shared.run({ () throws(DesktopError) in try Mounted.all() }) {
-            let answer = await mounted.answer()
+        let all = try await ThreadPool.shared.run { () throws(DesktopError) in try Mounted.all() }
+        for (mounted, answer) in await Mounted.answers(of: all) {
             if answer == .foreign { continue }
             guard let complaint = StatusLines.complaint(answer, mounted) else {
                 mounts.append(mounted)
