@@ -228,8 +228,8 @@ let package = Package(
         tests(
             of: "FileSystem",
             uses: [
-                "ChatCore", "Namespace", "Hydration", "Outbox", "Store", "Thumbnails", "Notifications",
-                "chatfs",
+                "ChatCore", "Namespace", "Hydration", "Outbox", "Store", "Thumbnails", "Desktop",
+                "Notifications", "chatfs",
             ]),
         tests(of: "Fuse", uses: ["ChatCore", "Metrics", "Namespace", "FileSystem", "CFuse3", "CLinux"]),
         tests(

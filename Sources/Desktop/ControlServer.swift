@@ -104,9 +104,17 @@ public final class ControlServer: Sendable {
                     continue
                 }
                 guard let exchange = try ControlExchange(readingFrom: channel) else { continue }
-                if exchange.method == .subscribe, subscription == nil {
-                    let wakeUp = try WakeUp()
-                    subscription = (service.subscribe { wakeUp.notify() }, wakeUp)
+                if exchange.method == .subscribe {
+                    guard let request: SubscribeRequest = try exchange.parameters() else { continue }
+                    guard let interest = request.what.map(ProgramInterest.init) ?? .entries else {
+                        try exchange.refuse(
+                            ProgramError(.invalidParameter, "Programs subscribe to 'entries' or 'status'."))
+                        continue
+                    }
+                    if subscription == nil {
+                        let wakeUp = try WakeUp()
+                        subscription = (service.subscribe(to: interest) { wakeUp.notify() }, wakeUp)
+                    }
                 }
                 try answer(exchange)
             }

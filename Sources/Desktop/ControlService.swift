@@ -50,7 +50,9 @@ public protocol ControlService: Sendable {
 
     /// Subscribes to events from now on.
     /// - Parameter whenAvailable: Called on any thread when the first event becomes available. Must not wait.
-    func subscribe(whenAvailable: @escaping @Sendable () -> Void) -> any ProgramSubscription
+    func subscribe(
+        to interest: ProgramInterest, whenAvailable: @escaping @Sendable () -> Void
+    ) -> any ProgramSubscription
 }
 
 /// The pending events of one connection. Bounded: `missed` replaces events beyond the limit.

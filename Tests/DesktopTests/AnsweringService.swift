@@ -33,6 +33,8 @@ final class AnsweringService: ControlService {
     let shown = Lock<[ItemID]>([])
     /// Methods of programs that return nothing, with their objects.
     let changes = Lock<[String]>([])
+    /// Of each subscription.
+    let interests = Lock<[ProgramInterest]>([])
     private let core: AnsweringCore
     private let subscription = Lock<Subscription?>(nil)
 
@@ -124,7 +126,10 @@ final class AnsweringService: ControlService {
     func folderName(of chat: ChatReference) -> String? { core.folderName(chat) }
     func wasSent(_ item: ChatItem) async { shown.withLock { $0.append(item.id) } }
 
-    func subscribe(whenAvailable: @escaping @Sendable () -> Void) -> any ProgramSubscription {
+    func subscribe(
+        to interest: ProgramInterest, whenAvailable: @escaping @Sendable () -> Void
+    ) -> any ProgramSubscription {
+        interests.withLock { $0.append(interest) }
         let new = Subscription(whenAvailable) { [weak self] in self?.subscription.withLock { $0 = nil } }
         subscription.withLock { $0 = new }
         return new

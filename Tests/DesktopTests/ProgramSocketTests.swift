@@ -177,6 +177,27 @@ struct ProgramSocketTests {
         try await wait(until: "its subscription is cancelled") { !service.isHeard }
     }
 
+    @Test("a program chooses its events")
+    func interests() async throws {
+        let (server, path) = try serve()
+        defer { server.stop() }
+        try await ThreadPool.shared.run { [service] in
+            for (words, interest) in [
+                ("", ProgramInterest.entries), (#","what":"entries""#, .entries),
+                (#","what":"status""#, .status),
+            ] {
+                let channel = try connect(to: path)
+                _ = try channel.readLine()
+                let wrong = try ask(channel, #"{"id":1,"method":"subscribe","what":"weather"}"#)
+                #expect(wrong.error?.code == .invalidParameter)
+                try channel.writeLine(Array(#"{"id":2,"method":"subscribe"\#(words)}"#.utf8))
+                #expect(try channel.readLine() == Array(#"{"id":2,"result":{"done":true}}"#.utf8))
+                #expect(service.interests.withLock { $0.last } == interest)
+            }
+            #expect(service.interests.withLock { $0.count } == 3, "a wrong word subscribes to nothing")
+        }
+    }
+
     @Test("unmounting closes connections")
     func end() async throws {
         let (server, path) = try serve()

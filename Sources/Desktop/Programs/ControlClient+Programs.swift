@@ -57,7 +57,7 @@ extension ControlClient {
         _ = try answer(to: BareRequest<DoneAnswer>(method: isSuspended ? .suspend : .resume))
     }
 
-    public func subscribe() throws { _ = try answer(to: BareRequest<DoneAnswer>(method: .subscribe)) }
+    public func subscribe() throws { _ = try answer(to: SubscribeRequest()) }
 
     /// Waits for the next event after `subscribe`. Returns nil once `isEnded`, polled every half second, returns true.
     /// - Throws: `.noAnswer` if the daemon hung up, `.malformed`, `.system`.

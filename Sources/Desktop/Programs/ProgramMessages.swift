@@ -110,6 +110,14 @@ public struct ProgramStatus: Codable, Hashable, Sendable {
     }
 }
 
+/// The events that a program wants.
+public enum ProgramInterest: String, Hashable, Sendable {
+    /// All but `statusChanged`.
+    case entries
+    /// Only `statusChanged`, which describes no entry and is cheap.
+    case status
+}
+
 /// An event sent to subscribed programs.
 public struct ProgramEvent: Codable, Hashable, Sendable {
     public enum Kind: String, Codable, Hashable, Sendable, CaseIterable {
@@ -126,6 +134,8 @@ public struct ProgramEvent: Codable, Hashable, Sendable {
         /// Transfers rest, by `suspend` or for sleep.
         case suspended
         case resumed
+        /// The answer to `getSyncStatus` may have changed.
+        case statusChanged = "status_changed"
         /// Events were lost: list again.
         case missed
     }

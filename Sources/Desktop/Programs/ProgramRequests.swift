@@ -65,6 +65,15 @@ struct MetricsAnswer: Codable, Hashable {
     var metrics: [MetricFamily]
 }
 
+struct SubscribeRequest: ControlRequest {
+    typealias Answer = DoneAnswer
+
+    /// As `ProgramInterest`; nil for entries.
+    var what: String?
+
+    var method: ControlMethod { .subscribe }
+}
+
 /// A request to change one entry.
 struct EntryRequest: ControlRequest {
     typealias Answer = EntryAnswer

@@ -89,6 +89,7 @@ enum EventsCommand {
             case .coreReachable: "online"
             case .suspended: "suspended"
             case .resumed: "resumed"
+            case .statusChanged: "status"
             case .missed: "missed     Some events were dropped: 'chatfs ls' shows the present state."
             }
         return PrintableText.escaping(words)

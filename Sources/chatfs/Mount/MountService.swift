@@ -30,8 +30,14 @@ struct MountService: ControlService {
         ControlGreeting(profile: core.core.profile.displayName, mountpoint: mountpoint, pid: getpid())
     }
 
-    func subscribe(whenAvailable: @escaping @Sendable () -> Void) -> any ProgramSubscription {
-        MountSubscription(changes: fileSystem.changes(whenAvailable: whenAvailable), lister: lister)
+    func subscribe(
+        to interest: ProgramInterest, whenAvailable: @escaping @Sendable () -> Void
+    ) -> any ProgramSubscription {
+        let changes = fileSystem.changes(whenAvailable: whenAvailable)
+        switch interest {
+        case .entries: return MountSubscription(changes: changes, lister: lister)
+        case .status: return StatusSubscription(changes: changes)
+        }
     }
 
     // MARK: - Commands

@@ -39,3 +39,11 @@ struct MountSubscription: ProgramSubscription {
         return (await lister.entry(id)).map { ProgramEvent(item, item: ProgramItem($0)) }
     }
 }
+
+/// Reports only that something changed, once for all pending changes. Describes no entry, so it loads no chat.
+struct StatusSubscription: ProgramSubscription {
+    let changes: TreeSubscription
+
+    func take() async -> [ProgramEvent] { changes.take().isEmpty ? [] : [ProgramEvent(.statusChanged)] }
+    func cancel() { changes.cancel() }
+}

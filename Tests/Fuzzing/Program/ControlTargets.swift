@@ -39,6 +39,7 @@ extension Target {
             decode(BareRequest<DoneAnswer>.self)
             decode(ItemsRequest.self)
             decode(ItemRequest.self)
+            decode(SubscribeRequest.self)
             decode(EntryRequest.self)
             decode(ChatRequest.self)
             decode(ChatTextRequest.self)

@@ -59,6 +59,9 @@ class Questions(unittest.TestCase):
     def answer(self, number, **members):
         self.hear({"id": number, "result": {"status": members}})
 
+    def test_it_hears_of_no_entries(self):
+        self.assertEqual(self.asked.call_args_list[0].args[0], {"id": 0, "method": "subscribe", "what": "status"})
+
     def test_a_thousand_events_cause_one_question(self):
         self.assertEqual(self.asks(), [1])
         for _ in range(1000):
