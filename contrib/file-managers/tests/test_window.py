@@ -178,6 +178,27 @@ class Socket(unittest.TestCase):
             self.assertEqual(heard, [{"id": 1, "method": "retry", "path": "bob/a"}])
         self.assertTrue(panel.ask("/nowhere", "retry", {}))
 
+    def test_the_window_hears_that_something_changed_and_of_the_end(self):
+        with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as listener:
+            path = folder + "/s"
+            listener.bind(path)
+            listener.listen()
+            heard, happened = [], []
+
+            def serve():
+                connection, _ = listener.accept()
+                with connection, connection.makefile("rwb") as lines:
+                    heard.append(json.loads(lines.readline()))
+                    lines.write(b'{"event":"status_changed"}\n' * 2)
+                    lines.flush()
+
+            thread = threading.Thread(target=serve)
+            thread.start()
+            panel.watch(path, lambda: happened.append(True))
+            thread.join()
+            self.assertEqual(heard, [{"id": 1, "method": "subscribe", "what": "status"}])
+            self.assertEqual(len(happened), 3)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -174,12 +174,12 @@ def ask(path, method, members):
 
 
 def watch(path, happened):
-    """Calls 'happened' after each event of a mount, until the mount ends."""
+    """Calls 'happened' after changes of a mount, until the mount ends."""
     try:
         with socket.socket(socket.AF_UNIX) as connection:
             connection.connect(path)
             lines = connection.makefile("rwb")
-            lines.write(b'{"id":1,"method":"subscribe"}\n')
+            lines.write(b'{"id":1,"method":"subscribe","what":"status"}\n')
             lines.flush()
             while lines.readline(LIMIT):
                 happened()
