@@ -106,7 +106,8 @@ public final class ControlServer: Sendable {
                 guard let exchange = try ControlExchange(readingFrom: channel) else { continue }
                 if exchange.method == .subscribe {
                     guard let request: SubscribeRequest = try exchange.parameters() else { continue }
-                    guard let interest = request.what.map(ProgramInterest.init) ?? .entries else {
+                    let what = request.what ?? ProgramInterest.entries.rawValue
+                    guard let interest = ProgramInterest(rawValue: what) else {
                         try exchange.refuse(
                             ProgramError(.invalidParameter, "Programs subscribe to 'entries' or 'status'."))
                         continue
