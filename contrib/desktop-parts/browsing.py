@@ -1,5 +1,6 @@
 """Browses folders of files without extensions while the relay is stopped."""
 
+import concurrent.futures
 import contextlib
 import ctypes
 import json
@@ -79,6 +80,47 @@ def completed(screen, seconds):
     return moment, len(set(end)) > FULL
 
 
+def fetched(stage):
+    """What the mount has fetched: a problem, or none."""
+    with open(stage.chats + "/.chatfs/status.json", encoding="utf-8") as file:
+        status = json.load(file)
+    if status["cachedBytes"] or status["transfers"]:
+        return [f"fetched {status['cachedBytes']} bytes, {len(status['transfers'])} on their way"]
+    return []
+
+
+def browse_together(stage, windows, number, options):
+    """All windows at the folder at once, each on a screen of its own, while the relay is stopped: problems, and each
+    window's duration. `windows` has the command and the extensions of each. The processors are shared, so each
+    window may take as long as all of them one after the other."""
+    stage.make_home()
+    screens = {}
+    for index, (name, (_, extensions)) in enumerate(windows.items()):
+        stage.extensions = extensions
+        screens[name] = Screen(stage, number + index)
+    folder = stage.chats + "/alice"
+    limit = options.seconds * len(windows)
+
+    def show(name):
+        command = [word.format(folder=folder) for word in windows[name][0]]
+        with process(command, f"{stage.folder}/{name}-4.log", env=screens[name].environment):
+            until("the window is there", 60, lambda: screens[name].has_window("alice"))
+            screens[name].fill("alice")
+            return completed(screens[name], limit + 6)
+
+    with contextlib.ExitStack() as all_of_it:
+        for screen in screens.values():
+            all_of_it.enter_context(screen.open())
+        environment = next(iter(screens.values())).environment
+        all_of_it.enter_context(stage.mount("bob", stage.chats, environment))
+        until("everything has arrived", 120, lambda: len(os.listdir(folder)) >= options.entries)
+        with stage.silent(), concurrent.futures.ThreadPoolExecutor(len(windows)) as threads:
+            found = dict(zip(windows, threads.map(show, windows)))
+        problems = [f"{name} shows nothing" for name, (_, is_full) in found.items() if not is_full]
+        problems += [f"{name} is complete after {seconds:.1f} s" for name, (seconds, _) in found.items() if seconds > limit]
+        return problems + fetched(stage), {name: seconds for name, (seconds, _) in found.items()}
+
+
 def browse(stage, name, command, number, options):
     """One window at the folder while the relay is stopped: its problems, and its duration."""
     stage.make_home()
@@ -97,14 +139,11 @@ def browse(stage, name, command, number, options):
                 if options.screenshots:
                     screen.shot(f"{options.screenshots}/{name}-unknown.png")
             events = watch.names()
-        with open(stage.chats + "/.chatfs/status.json", encoding="utf-8") as file:
-            status = json.load(file)
         if not is_full:
             problems.append("shows nothing")
         if seconds > options.seconds:
             problems.append(f"is complete after {seconds:.1f} s")
-        if status["cachedBytes"] or status["transfers"]:
-            problems.append(f"fetched {status['cachedBytes']} bytes, {len(status['transfers'])} on their way")
+        problems += fetched(stage)
         if events:
             problems.append(f"{len(events)} events while it listed, for which a dialog shows entries twice: {events[:3]}")
         # Mounts of other users are not counted.
