@@ -92,7 +92,7 @@ import Testing
         await fixture.end()
     }
 
-    @Test func whatWentWhileUnmountedIsUnreadNoMore() async throws {
+    @Test func arrivalsGoneWhileUnmountedAreNotUnread() async throws {
         let lines = """
             {"event":"message","id":"here","direction":"received","sender":"bob","text":"hello"}
             {"event":"disappeared","id":"expired"}\("   ")

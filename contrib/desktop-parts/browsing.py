@@ -81,7 +81,7 @@ def completed(screen, seconds):
 
 
 def fetched(stage):
-    """What the mount has fetched: a problem, or none."""
+    """A problem if the mount has fetched something, or none."""
     with open(stage.chats + "/.chatfs/status.json", encoding="utf-8") as file:
         status = json.load(file)
     if status["cachedBytes"] or status["transfers"]:

@@ -193,7 +193,7 @@ static void keep_points(char *mountinfo) {
     for (char *line = strtok_r(mountinfo, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
         const char *point = point_in(line);
         if (!point) continue;
-        /* What is kept is never longer than what was read. */
+        /* A kept path is shorter than its line. */
         size_t length = strlen(point) + 1;
         memmove(end, point, length);
         end += length;
