@@ -1,5 +1,4 @@
 import Base
-import FoundationEssentials
 
 /// A request on the mount's end of a connection, from its line to its answer.
 struct ControlExchange: Sendable {
@@ -31,7 +30,7 @@ struct ControlExchange: Sendable {
         _ type: Request.Type = Request.self
     ) throws(DesktopError) -> Request? {
         do {
-            return try JSONDecoder().decode(type, from: Data(line))
+            return try ControlChannel.decode(type, from: line)
         } catch {
             try refuse(ProgramError(decoding: error))
             return nil

@@ -162,7 +162,12 @@ extension ControlChannel {
 
     /// Returns nil if the line is no such message.
     static func decoded<Message: Decodable>(_ type: Message.Type, from line: [UInt8]) -> Message? {
-        try? JSONDecoder().decode(type, from: Data(line))
+        try? decode(type, from: line)
+    }
+
+    /// - Throws: `DecodingError`.
+    static func decode<Message: Decodable>(_ type: Message.Type, from line: [UInt8]) throws -> Message {
+        try JSONDecoder().decode(type, from: Data(line))
     }
 }
 
