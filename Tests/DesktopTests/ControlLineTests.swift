@@ -21,10 +21,11 @@ struct ControlLineTests {
         }
         let isValid =
             switch method {
-            case .listChats, .getSyncStatus, .getMetrics, .subscribe, .suspend, .resume:
+            case .listChats, .getSyncStatus, .getMetrics, .suspend, .resume:
                 hasParameters(BareRequest<DoneAnswer>.self)
             case .listItems: hasParameters(ItemsRequest.self)
             case .getItem: hasParameters(ItemRequest.self)
+            case .subscribe: hasParameters(SubscribeRequest.self)
             case .hydrate, .dehydrate, .pin, .unpin, .free, .cancel, .retry: hasParameters(EntryRequest.self)
             case .mute, .unmute, .markRead: hasParameters(ChatRequest.self)
             case .sendText: hasParameters(ChatTextRequest.self)
@@ -75,6 +76,9 @@ struct ControlLineTests {
         #expect(Self.kind(try Self.line(BareRequest<StatusAnswer>(method: .getSyncStatus))) == .getSyncStatus)
         #expect(Self.kind(try Self.line(ItemsRequest(chat: "bob", count: 5))) == .listItems)
         #expect(Self.kind(try Self.line(ItemRequest(path: "a/b"))) == .getItem)
+        for what in [nil, "status"] {
+            #expect(Self.kind(try Self.line(SubscribeRequest(what: what))) == .subscribe)
+        }
         #expect(Self.kind(try Self.line(ChatRequest(method: .markRead, chat: "bob"))) == .markRead)
         #expect(Self.kind(try Self.line(ChatTextRequest(chat: "bob", text: "hi"))) == .sendText)
         #expect(Self.kind(try Self.line(ChatKeepRequest(chat: "bob", what: "all"))) == .keep)
@@ -105,6 +109,7 @@ struct ControlLineTests {
             ("free_files", #""files":[1,"2"],"lastCopies":false"#), ("free_files", #""files":[1]"#),
             ("say", #""text":"x""#), ("sending_terms", #""chat":7"#), ("send_file", #""chat":"bob""#),
             ("format", #""action":"show""#), ("get_item", #""path":5"#), ("get_item", #""hash":true"#),
+            ("subscribe", #""what":["status"]"#),
             ("pin", #""path":[]"#), ("free", #""path":"a/b","last":1"#), ("retry", #""chat":"bob""#),
             ("mute", #""path":"a/b""#), ("send_text", #""chat":"bob","text":1"#), ("keep", #""what":"all""#),
             ("upload", #""chat":"bob","source":[]"#), ("approve", #""relays":"xftp://a""#),
