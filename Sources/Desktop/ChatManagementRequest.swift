@@ -39,7 +39,7 @@ public struct ChatManagementRequest: ControlRequest {
     /// - Throws: `.noSuchChat` if no chat or several match, `.nameTaken` if the new name selects another chat, and the
     ///   errors of `ChatManaging` and `FolderNaming`.
     public func carryOut(
-        on core: some ChatReading & ChatManaging, naming: some FolderNaming
+        on core: any ChatReading & ChatManaging, naming: some FolderNaming
     ) async throws(ChatError) -> [String] {
         let chats = try await naming.chats(of: core)
         if action == .list {

@@ -37,7 +37,7 @@ public struct LinkRequest: ControlRequest {
     /// - Returns: For a list, the next entries without their links; else the affected entry.
     /// - Throws: `.noSuchItem` if no link or several match the name; the errors of the core.
     public func carryOut(
-        on core: some ChatReading & MessageSending & LinkKeeping
+        on core: any ChatReading & MessageSending & LinkKeeping
     ) async throws(ChatError) -> [LinkDescription] {
         switch action {
         case .add:

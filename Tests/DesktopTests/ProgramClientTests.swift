@@ -98,7 +98,8 @@ struct ProgramClientTests {
         defer { listener.stop() }
         try await use { client in
             for _ in 0..<3 {
-                #expect(try client.answer(to: BareRequest<DoneAnswer>(method: .suspend)).done)
+                let answer = try client.answer(to: BareRequest<DoneAnswer>(method: .suspend))
+                #expect(answer.done)
             }
             let error = #expect(throws: DesktopError.self) { try client.item(at: "wrong") }
             #expect(error?.code == .malformed)
