@@ -10,6 +10,8 @@ public final class WorkQueue<Key: Hashable & Sendable>: Sendable {
     private struct Lane {
         /// Nil between runs.
         var run: Task<Void, Never>?
+        /// Whether `cancel` ends the run. Its outcome does not count.
+        var isCancelled = false
         /// Woken while running: new work may have come after the check.
         var isWoken = false
         /// Whether to skip the delay after a failure.
@@ -132,9 +134,11 @@ public final class WorkQueue<Key: Hashable & Sendable>: Sendable {
 
     /// Returns whether this task has more work. A cancelled one leaves it to another.
     private func goesOn(with key: Key, after outcome: WorkOutcome, _ work: @escaping Work) -> Bool {
-        let isCancelled = Task.isCancelled
-        return change { state in
+        change { state in
             var lane = state.lanes[key] ?? Lane()
+            // Not `Task.isCancelled`: that is set a little later.
+            let isCancelled = lane.isCancelled
+            lane.isCancelled = false
             let hasMore = hasMore(&lane, isCancelled ? .idle : outcome, key, state.ending)
             if !hasMore {
                 lane.run = nil
@@ -166,8 +170,10 @@ public final class WorkQueue<Key: Hashable & Sendable>: Sendable {
             return wasWoken
         case .retry(let policy):
             lane.failures = min(lane.failures + 1, 1000)
-            guard !wasHurried, ending == nil, let time = policy.delay(beforeTry: lane.failures + 1) else {
-                return wasHurried
+            if wasHurried || ending != nil { return wasHurried }
+            guard let time = policy.delay(beforeTry: lane.failures + 1) else {
+                lane.failures = 0
+                return wasWoken
             }
             lane.delay = delay(of: key, time, isAfterFailure: true)
             return false
@@ -231,7 +237,7 @@ public final class WorkQueue<Key: Hashable & Sendable>: Sendable {
     public func cancel(_ key: Key) async {
         let lane = change { state in
             let lane = state.lanes.removeValue(forKey: key)
-            if let run = lane?.run { state.lanes[key] = Lane(run: run) }
+            if let run = lane?.run { state.lanes[key] = Lane(run: run, isCancelled: true) }
             return lane
         }
         lane?.delay?.timer.cancel()

@@ -164,6 +164,18 @@ struct WorkQueueTests {
         #expect(workshop.begun == [1, 1])
     }
 
+    @Test("work reported during the last attempt runs")
+    func wokenDuringLastAttempt() async throws {
+        let once = RetryPolicy(first: .nanoseconds(1), maxDelay: .nanoseconds(1), tries: 1)
+        workshop.plan(1, [.retry(once)])
+        queue.wake(1)
+        try await wait(until: "it is under way") { workshop.waiting(1) }
+        queue.wake(1)
+        workshop.letPass(1)
+        try await wait(until: "it is idle") { !queue.contains(1) }
+        #expect(workshop.begun == [1, 1])
+    }
+
     @Test("rest returns when idle or at the deadline")
     func rest() async throws {
         #expect(await queue.rest(until: .now))
@@ -314,6 +326,24 @@ struct WorkQueueTests {
         await cancelling.value
         try await wait(until: "it ran again") { ends.withLock { $0.count } == 2 }
         #expect(ends.withLock { $0 } == [true, false])
+    }
+
+    @Test("failure at the moment of a cancellation causes no delay")
+    func failsWhenCancelled() async throws {
+        let state = Lock((begun: 0, mayEnd: false))
+        let queue = WorkQueue<Int> { _ in
+            state.withLock { $0.begun += 1 }
+            while !state.withLock({ $0.mayEnd }) { await Task.yield() }
+            return .retry(Self.later)
+        }
+        for round in 1...300 {
+            state.withLock { $0.mayEnd = false }
+            queue.wake(1)
+            try await wait(until: "it runs") { state.withLock { $0.begun } == round }
+            state.withLock { $0.mayEnd = true }
+            await queue.cancel(1)
+            try #require(!queue.contains(1))
+        }
     }
 
     @Test("cancellation ends a delay")
