@@ -182,6 +182,57 @@ import Testing
         try await wait(until: "its chunks are deleted") { deleted.withLock { $0 } }
     }
 
+    @Test func repeatedStopKeepsDeletion() async throws {
+        let scheduler = TransferScheduler(retry: retry)
+        let (hasBegun, isCancelled) = (OneTimeEvent(), OneTimeEvent())
+        let (mayEnd, deleted) = (AsyncSemaphore(0), Lock(false))
+        scheduler.start(FileID(1), in: .upload) {
+            hasBegun.happen()
+            while !Task.isCancelled { try? await Task.sleep(for: .seconds(60)) }
+            isCancelled.happen()
+            // Not cancelled with this task.
+            await Task { _ = await mayEnd.acquire() }.value
+            return false
+        }
+        await hasBegun.wait()
+        let first = Task { await scheduler.stop(FileID(1)) }
+        await isCancelled.wait()
+        scheduler.start(FileID(1), in: .deletion) {
+            deleted.withLock { $0 = true }
+            return false
+        }
+        let second = Task { await scheduler.stop(FileID(1)) }
+        // Until both calls wait for the upload.
+        try await Task.sleep(for: .milliseconds(50))
+        mayEnd.release()
+        await first.value
+        await second.value
+        try await wait(until: "its chunks are deleted") { deleted.withLock { $0 } }
+    }
+
+    @Test func stopCancelsOnlyWorkUnderWay() async throws {
+        let scheduler = TransferScheduler(retry: retry)
+        for number in Int64(1)...200 {
+            let file = FileID(number)
+            let (hasBegun, wasCancelled) = (OneTimeEvent(), Lock<Bool?>(nil))
+            scheduler.start(file, in: .upload) {
+                hasBegun.happen()
+                // Ends by itself at the moment of the stop.
+                while scheduler.note(TransferProgress(done: 1, total: 1), of: file) { await Task.yield() }
+                return false
+            }
+            await hasBegun.wait()
+            scheduler.start(file, in: .deletion) {
+                try? await Task.sleep(for: .milliseconds(1))
+                wasCancelled.withLock { $0 = Task.isCancelled }
+                return false
+            }
+            await scheduler.stop(file)
+            try await wait(until: "its chunks are deleted") { wasCancelled.withLock { $0 } != nil }
+            try #require(wasCancelled.withLock { $0 } == false)
+        }
+    }
+
     @Test func stoppedRetryMakesNoOtherAttempt() async throws {
         let scheduler = TransferScheduler(
             retry: RetryPolicy(first: .seconds(3600), maxDelay: .seconds(3600), tries: .max))

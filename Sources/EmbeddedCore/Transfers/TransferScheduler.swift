@@ -26,8 +26,8 @@ final class TransferScheduler: Sendable {
         /// Work to start after the file's present work: of another lane, or requested again during an
         /// attempt.
         var following: [FileID: Job] = [:]
-        /// Files whose work is being cancelled.
-        var stopping: Set<FileID> = []
+        /// The number of `stop` calls under way for each file. Meanwhile none of its work begins.
+        var stopping: [FileID: Int] = [:]
         var progress: [FileID: TransferProgress] = [:]
         var claims: Set<FileID> = []
 
@@ -36,7 +36,16 @@ final class TransferScheduler: Sendable {
             if following[file]?.lane == present[file]?.lane { following[file] = nil }
         }
 
-        mutating func end(_ file: FileID) {
+        /// Returns false if the job was stopped. Otherwise the request that it satisfies is dropped.
+        mutating func begin(_ job: Job, of file: FileID) -> Bool {
+            guard stopping[file] == nil, present[file] === job else { return false }
+            dropRepetition(of: file)
+            return true
+        }
+
+        /// Has no effect if the job has ended.
+        mutating func end(_ job: Job?, of file: FileID) {
+            guard let job, present[file] === job else { return }
             progress[file] = nil
             present[file] = following.removeValue(forKey: file)
         }
@@ -77,16 +86,14 @@ final class TransferScheduler: Sendable {
     }
 
     private func attempt(_ file: FileID) async -> WorkOutcome {
-        guard let job = state.withLock({ $0.present[file] }), let slots = slots[job.lane],
-            await slots.acquire()
-        else { return .idle }
-        state.withLock { $0.dropRepetition(of: file) }
-        let wantsMore = await job.work()
+        let next = state.withLock { $0.stopping[file] == nil ? $0.present[file] : nil }
+        guard let job = next, let slots = slots[job.lane], await slots.acquire() else { return .idle }
+        let begins = state.withLock { $0.begin(job, of: file) }
+        let wantsMore = begins ? await job.work() : false
         slots.release()
         if wantsMore { return .retry(retry) }
         return state.withLock { state in
-            // Otherwise ended by `stop`.
-            if state.present[file] === job { state.end(file) }
+            state.end(job, of: file)
             return state.present[file] == nil ? .idle : .more
         }
     }
@@ -98,14 +105,16 @@ final class TransferScheduler: Sendable {
 
     /// Cancels the work on a file and waits for its end. Do not call it from that work.
     func stop(_ file: FileID) async {
-        state.withLock { state in
-            state.stopping.insert(file)
+        let stopped = state.withLock { state in
+            state.stopping[file, default: 0] += 1
             state.dropRepetition(of: file)
-            state.end(file)
+            return state.present[file]
         }
         await files.cancel(file)
         let follows = state.withLock { state in
-            state.stopping.remove(file)
+            let others = state.stopping[file, default: 1] - 1
+            state.stopping[file] = others > 0 ? others : nil
+            state.end(stopped, of: file)
             return state.present[file] != nil
         }
         if follows { files.wake(file) }
@@ -124,7 +133,7 @@ final class TransferScheduler: Sendable {
     /// Records progress. Returns whether to report it: another percent, or the end. Ignores ended transfers.
     func note(_ progress: TransferProgress, of file: FileID) -> Bool {
         state.withLock { state in
-            guard state.present[file] != nil, !state.stopping.contains(file) else { return false }
+            guard state.present[file] != nil, state.stopping[file] == nil else { return false }
             let last = state.progress.updateValue(progress, forKey: file)
             guard let last, last.total == progress.total, progress.done < progress.total else { return true }
             let step = max(progress.total / 100, 1)
