@@ -215,7 +215,8 @@ def tell(text, is_done, button, paths):
 def ask_text(paths):
     names = ", ".join(os.path.basename(path) for path in paths)
     dialog = message(Gtk.MessageType.OTHER, Gtk.ButtonsType.OK_CANCEL, "Send a text to " + names)
-    view = Gtk.TextView(wrap_mode=Gtk.WrapMode.WORD_CHAR)
+    # Tab goes on to the buttons.
+    view = Gtk.TextView(wrap_mode=Gtk.WrapMode.WORD_CHAR, accepts_tab=False)
     window = Gtk.ScrolledWindow(child=view, min_content_height=120, has_frame=True)
     dialog.get_message_area().append(window)
     view.grab_focus()

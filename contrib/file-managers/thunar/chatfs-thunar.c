@@ -388,6 +388,8 @@ static void ask_text(GtkWindow *window, GBytes *paths, GPtrArray *files) {
     g_string_free(words, TRUE);
     GtkWidget *view = gtk_text_view_new(), *area = gtk_scrolled_window_new(NULL, NULL);
     gtk_text_view_set_wrap_mode(GTK_TEXT_VIEW(view), GTK_WRAP_WORD_CHAR);
+    /* Tab goes on to the buttons. */
+    gtk_text_view_set_accepts_tab(GTK_TEXT_VIEW(view), FALSE);
     gtk_widget_set_size_request(area, 320, 120);
     gtk_container_add(GTK_CONTAINER(area), view);
     gtk_container_add(GTK_CONTAINER(gtk_message_dialog_get_message_area(GTK_MESSAGE_DIALOG(dialog))), area);
