@@ -60,7 +60,7 @@ struct NamedServerTests {
         let alice = try Internet().machine("alice")
         let agent = try await alice.open().people.agent()
         /// Returns the reason why a link to another server is not opened.
-        func problem(_ port: UInt16, _ reason: ConnectionReason) async throws -> String {
+        @Sendable func problem(_ port: UInt16, _ reason: ConnectionReason) async throws -> String {
             let link = try ShortLink(
                 kind: .invitation, server: Self.inside(port), id: [UInt8](repeating: 1, count: 24),
                 key: [UInt8](repeating: 2, count: 32))
@@ -70,12 +70,15 @@ struct NamedServerTests {
             }
             return error?.sentence ?? ""
         }
-        var problems: [String] = []
-        for port in UInt16(1)...30 {
-            problems.append(try await problem(port, .groupInvitation(chat: 7)))
+        // At once: the budget grows while a busy machine works through them.
+        let problems = try await withThrowingTaskGroup(of: String.self) { group in
+            for port in UInt16(1)...30 {
+                group.addTask { try await problem(port, .groupInvitation(chat: 7)) }
+            }
+            return try await group.reduce(into: []) { $0.append($1) }
         }
-        #expect(problems.first?.contains("chatfs approve") == true)
-        #expect(problems.last?.contains("too many servers") == true)
+        #expect(problems.contains { $0.contains("chatfs approve") })
+        #expect(problems.contains { $0.contains("too many servers") })
         for reason in [ConnectionReason.groupInvitation(chat: 8), .givenInvitation] {
             #expect(try await problem(31, reason).contains("chatfs approve"))
         }
