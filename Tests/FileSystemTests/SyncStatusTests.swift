@@ -69,6 +69,24 @@ struct SyncStatusTests {
         await fixture.end()
     }
 
+    @Test("changes in a chat that is not loaded are counted", arguments: [true, false])
+    func changesOfUnloaded(isDeletion: Bool) async throws {
+        let fixture = try await Fixture.make(showsEverything: false, items: Self.fill)
+        let fs = fixture.fileSystem
+        let changes = fs.changes {}
+        #expect(await fs.syncStatus().pending == 3)
+        let item = fixture.core.state.withLock { state in
+            state.items[1].file?.status = .rcvComplete
+            return isDeletion ? state.items.remove(at: 1) : state.items[1]
+        }
+        fixture.core.tell(
+            isDeletion
+                ? .chatItemsDeleted([(Fixture.bob, item.id)], .deleted) : .itemChanged(item, .completed))
+        try await wait(until: "it is counted no more") { await fs.syncStatus().pending == 2 }
+        try await wait(until: "programs hear of it") { changes.take() == [.counts] }
+        await fixture.end()
+    }
+
     @Test("a failure of the core is not kept")
     func failure() async throws {
         let fixture = try await Fixture.make(items: Self.fill)

@@ -59,9 +59,9 @@ struct CoreEvents: Sendable {
         if item.direction == .sent,
             try await ThreadPool.shared.run({ [names] in try names.id(of: item.id) }) == nil
         {
-            return
+            return notices.counted()
         }
-        try await tree.show([item])
+        if try await !tree.show([item]), item.file != nil { notices.counted() }
     }
 
     private func remove(
@@ -73,7 +73,8 @@ struct CoreEvents: Sendable {
         let contents = await ThreadPool.shared.run { self.contentsOfItems(items) }
         // Runs even if the index write fails.
         defer { for content in contents { forget(content, reason) } }
-        try await tree.change { [names] in try names.remove(items) }
+        let changes = try await tree.change { [names] in try names.remove(items) }
+        if changes.isEmpty { notices.counted() }
     }
 
     private struct ItemContent {
@@ -134,7 +135,7 @@ struct ContentNotices: Sendable {
     func tell(_ change: HydrationChange) async {
         switch change {
         case .conditionChanged(let file):
-            guard let node = await node(of: file) else { return }
+            guard let node = await node(of: file) else { return notices.counted() }
             let present = names.node(of: file)
             if let present { types.arrived(present) }
             notices.changed(node, present)

@@ -67,6 +67,9 @@ struct TreeNotices: Sendable {
         programs.tell(.core(problem: problem))
     }
 
+    /// Reports a change in the core or in contents that no entry shows, such as of a chat that is not loaded.
+    func counted() { programs.tell(.counts) }
+
     func suspended(_ isSuspended: Bool) { programs.tell(.suspension(isSuspended)) }
 
     func expiring(_ id: NodeID) { programs.tell(.expiring(id)) }

@@ -26,7 +26,9 @@ struct TreeUpdater: Sendable {
 
     /// Shows new or changed items.
     /// - Parameter areNew: True if the items just arrived, even if a concurrent loading already showed them.
-    func show(_ items: [ChatItem], areNew: Bool = false) async throws {
+    /// - Returns: Whether an entry changed; false also if a loading had already shown the new state.
+    @discardableResult
+    func show(_ items: [ChatItem], areNew: Bool = false) async throws -> Bool {
         for chat in Set(items.map(\.chat)) { try await loader.settle(chat) }
         for item in items { contents.update(item) }
         let now = clock.now()
@@ -36,6 +38,7 @@ struct TreeUpdater: Sendable {
             notices.arrived(items.compactMap { names.node(of: $0.id) }.filter { !told.contains($0.id) })
         }
         for folder in Set(items.compactMap { names.node(of: $0.id)?.folder }) { memory.use(folder) }
+        return !changes.isEmpty
     }
 
     /// Shows the progress of a file that is in memory and transferring.

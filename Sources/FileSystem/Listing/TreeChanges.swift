@@ -15,6 +15,8 @@ public enum TreeChange: Hashable, Sendable {
     case core(problem: String?)
     /// Transfers were suspended (true) or resumed.
     case suspension(Bool)
+    /// No shown entry changed, but the counts of unfinished entries may have.
+    case counts
     /// Changes were lost: read everything again.
     case missed
 }
@@ -95,6 +97,7 @@ struct ChangeBacklog {
     private var changes: [TreeChange] = []
     /// Nodes with a pending change.
     private var announced: Set<NodeID> = []
+    private var hasCounts = false
     private var hasMissed = false
 
     /// Adds a change. Returns true if the backlog was empty before.
@@ -104,6 +107,9 @@ struct ChangeBacklog {
         case .appeared(let id): announced.insert(id)
         case .changed(let id): guard announced.insert(id).inserted else { return false }
         case .vanished(let id, _): announced.remove(id)
+        case .counts:
+            guard !hasCounts else { return false }
+            hasCounts = true
         case .expiring, .core, .suspension, .missed: break
         }
         let wasEmpty = changes.isEmpty

@@ -17,7 +17,7 @@ struct MountSubscription: ProgramSubscription {
 
     func cancel() { changes.cancel() }
 
-    /// Returns nil for an entry that vanished again, which has its own event.
+    /// Returns nil for an entry that vanished again, which has its own event, and for a change of no entry.
     private func event(_ change: TreeChange) async -> ProgramEvent? {
         switch change {
         case .appeared(let id): await event(of: id, .itemAppeared, .chatAppeared)
@@ -28,6 +28,7 @@ struct MountSubscription: ProgramSubscription {
         case .core(let problem?): ProgramEvent(.coreUnreachable, message: problem)
         case .core(nil): ProgramEvent(.coreReachable)
         case .suspension(let isSuspended): ProgramEvent(isSuspended ? .suspended : .resumed)
+        case .counts: nil
         case .missed: ProgramEvent(.missed)
         }
     }
