@@ -5,7 +5,7 @@ import FoundationEssentials
 /// `docs/reference/control-socket.md` documents it; its examples are tested.
 public enum ControlProtocol {
     /// Incremented by changes that would mislead clients of the previous version. Additions do not increment it,
-    /// because clients must ignore unknown members.
+    /// because clients must ignore unknown members and events.
     public static let version = 1
     /// Maximum number of chats or entries per reply.
     public static let maxCount = 1000

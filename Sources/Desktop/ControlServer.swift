@@ -87,7 +87,7 @@ public final class ControlServer: Sendable {
     /// - Parameter silence: Maximum time between two requests; nil for no limit.
     private func converse(_ connection: OpenFile, silence: Duration?) {
         let channel = ControlChannel(connection, timeout: Self.timeout)
-        var subscription: (events: any ProgramSubscription, wakeUp: WakeUp)?
+        var subscription: (events: any ProgramSubscription, wakeUp: WakeUp, interest: ProgramInterest)?
         defer { subscription?.events.cancel() }
         do {
             try channel.send(service.greeting)
@@ -112,9 +112,13 @@ public final class ControlServer: Sendable {
                             ProgramError(.invalidParameter, "Programs subscribe to 'entries' or 'status'."))
                         continue
                     }
-                    if subscription == nil {
+                    // The latest interest counts.
+                    if subscription?.interest != interest {
                         let wakeUp = try WakeUp()
-                        subscription = (service.subscribe(to: interest) { wakeUp.notify() }, wakeUp)
+                        subscription?.events.cancel()
+                        subscription = (
+                            service.subscribe(to: interest) { wakeUp.notify() }, wakeUp, interest
+                        )
                     }
                 }
                 try answer(exchange)

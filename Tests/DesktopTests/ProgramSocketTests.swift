@@ -198,6 +198,23 @@ struct ProgramSocketTests {
         }
     }
 
+    @Test("a program may change its interest")
+    func changedInterest() async throws {
+        let (server, path) = try serve()
+        defer { server.stop() }
+        try await ThreadPool.shared.run { [service] in
+            let channel = try connect(to: path)
+            _ = try channel.readLine()
+            for what in ["status", "status", "entries"] {
+                try channel.writeLine(Array(#"{"id":2,"method":"subscribe","what":"\#(what)"}"#.utf8))
+                #expect(try channel.readLine() == Array(#"{"id":2,"result":{"done":true}}"#.utf8))
+            }
+            #expect(service.interests.withLock { $0 } == [.status, .entries])
+            service.tell(ProgramEvent(.coreReachable))
+            #expect(try channel.receive(ProgramEvent.self).event == .coreReachable)
+        }
+    }
+
     @Test("unmounting closes connections")
     func end() async throws {
         let (server, path) = try serve()
