@@ -193,13 +193,16 @@ struct ProgramClientTests {
         #expect(asked.withLock { $0.count } == 1)
     }
 
+    /// An event of a mount of a later version.
+    private static let laterEvent = #"{"event":"item_archived","item":7}"#
+
     @Test(
         "events follow subscribe until the end"
     )
     func events() async throws {
         let listener = try serve { request in
             guard request.method == .subscribe else { return [] }
-            return ["{\"id\":ID,\"result\":{\"done\":true}}"]
+            return ["{\"id\":ID,\"result\":{\"done\":true}}", Self.laterEvent]
                 + ProgramEvent.Kind.allCases.map { "{\"event\":\"\($0.rawValue)\"}" }
         }
         defer { listener.stop() }
@@ -231,7 +234,7 @@ struct ProgramClientTests {
         let listener = try serve { request in
             let answer = ["{\"id\":ID,\"result\":{\"done\":true}}"]
             return request.method == .subscribe
-                ? answer + (0..<50).map { _ in "{\"event\":\"missed\"}" } : answer
+                ? answer + [Self.laterEvent] + (0..<50).map { _ in "{\"event\":\"missed\"}" } : answer
         }
         defer { listener.stop() }
         let client = try await use { client in

@@ -63,7 +63,8 @@ extension ControlClient {
     /// - Throws: `.noAnswer` if the daemon hung up, `.malformed`, `.system`.
     public func nextEvent(unless isEnded: () -> Bool) throws(DesktopError) -> ProgramEvent? {
         while !isEnded() {
-            if channel.hasLine(within: .milliseconds(500)) { return try channel.receive(ProgramEvent.self) }
+            guard channel.hasLine(within: .milliseconds(500)) else { continue }
+            if let event = try receiveEvent() { return event }
         }
         return nil
     }
@@ -75,6 +76,17 @@ extension ControlClient {
     /// Discards the available events.
     /// - Throws: As `nextEvent`.
     public func dropEvents() throws(DesktopError) {
-        while channel.hasLine(within: .zero) { _ = try channel.receive(ProgramEvent.self) }
+        while channel.hasLine(within: .zero) { _ = try receiveEvent() }
+    }
+
+    /// Returns nil for an event of a later version.
+    private func receiveEvent() throws(DesktopError) -> ProgramEvent? {
+        struct Head: Decodable { var event: String }
+        let line = try channel.readLine()
+        if let event = ControlChannel.decoded(ProgramEvent.self, from: line) { return event }
+        guard let head = ControlChannel.decoded(Head.self, from: line),
+            ProgramEvent.Kind(rawValue: head.event) == nil
+        else { throw DesktopError.malformed }
+        return nil
     }
 }
