@@ -115,6 +115,12 @@ import Testing
         #expect(await source.removedFiles(since: told) == [.gone(.item(ItemID(7)))])
         let gone = await source.events(of: .textsGone(["here", "x"]))
         #expect(gone == [.gone(.text("here")), .gone(.text("x"))])
+        let reads = fixture.core.state.withLock { state in
+            state.itemRefusal = ChatError(.file(.timedOut), "The core does not answer.")
+            return state.itemReads
+        }
+        #expect(await source.removedFiles(since: told).isEmpty)
+        #expect(fixture.core.state.withLock { $0.itemReads } == reads + 1, "a silent core is asked once")
         await fixture.end()
     }
 

@@ -31,6 +31,9 @@ final class ScriptedCore: ChatCore {
         /// The number of reads of the unsettled items, and their error.
         var unsettledReads = 0
         var unsettledRefusal: ChatError?
+        /// The number of reads of single items, and their error.
+        var itemReads = 0
+        var itemRefusal: ChatError?
     }
 
     let state = Lock(State())
@@ -88,10 +91,14 @@ final class ScriptedCore: ChatCore {
     }
 
     func item(_ id: ItemID, in chat: ChatReference) async throws(ChatError) -> ChatItem {
-        guard let item = state.withLock({ $0.items.first { $0.id == id } }) else {
-            throw ChatError(.noSuchItem, "There is no such item.")
+        try state.withLock { state throws(ChatError) in
+            state.itemReads += 1
+            if let refusal = state.itemRefusal { throw refusal }
+            guard let item = state.items.first(where: { $0.id == id }) else {
+                throw ChatError(.noSuchItem, "There is no such item.")
+            }
+            return item
         }
-        return item
     }
 
     func item(of file: FileID) async throws(ChatError) -> ChatItem? {

@@ -225,8 +225,12 @@ struct NotificationSource: Sendable {
             do throws(ChatError) {
                 _ = try await core.item(item, in: chat)
             } catch {
-                // An unresponsive core may still have it.
-                if error.code == .noSuchItem { events.append(.gone(.item(item))) }
+                switch error.code {
+                case .noSuchItem: events.append(.gone(.item(item)))
+                // An unresponsive core may still have it, and each further question would wait too.
+                case .file(.timedOut), .file(.unreachable): return events
+                default: break
+                }
             }
         }
         return events
