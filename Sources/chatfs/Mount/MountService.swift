@@ -99,7 +99,9 @@ struct MountService: ControlService {
         let entry = try await entry(path, isHashing: isHashing)
         var item = ProgramItem(entry)
         if entry["direction"] == "received", let file = entry["file-id"].flatMap({ Int64($0) }) {
-            let relays = await core.core.relays(of: FileID(file))
+            let asking = Task { [core = core.core] in await core.relays(of: FileID(file)) }
+            // An official core may be busy or silent, and the rest is at hand.
+            let relays = await asking.result(within: .seconds(1))?.get() ?? []
             item.relays = relays.isEmpty ? nil : relays
         }
         return item
