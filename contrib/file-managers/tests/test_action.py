@@ -110,19 +110,17 @@ class Answers(unittest.TestCase):
             self.assertLessEqual(len(short.encode()), 239)
 
     def test_a_mount_that_hangs_delays_no_other(self):
-        ends = threading.Event()
-        done = []
+        real, done = self.module.probe, []
         self.module.Mounts = lambda: unittest.mock.Mock(point=os.path.dirname)
-        self.module.probe = lambda point: ends.wait() if point == "/hung" else None
-        self.module.PROBE = 0.05
+        silence = subprocess.TimeoutExpired("stat", 0)
+        self.module.probe = lambda point: unittest.mock.Mock(
+            **{"wait.side_effect" if point == "/hung" else "wait.return_value": silence})
         self.module.TASKS = {"pin": lambda action, point, path: done.append(path)}
-        try:
-            outcome = self.module.perform("pin", ["/hung/a", "/fine/b", "/hung/c"])
-        finally:
-            ends.set()
+        outcome = self.module.perform("pin", ["/hung/a", "/fine/b", "/hung/c"])
         self.assertEqual((outcome.problems, done),
                          (["a: The mount does not answer.", "c: The mount does not answer."], ["/fine/b"]))
         # A dead one answers with an error.
+        self.module.probe = real
         self.assertEqual(self.module.answering({"/no/such/mount"}), {"/no/such/mount"})
 
     def test_the_status_is_read_once_for_all_entries(self):
