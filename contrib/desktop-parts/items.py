@@ -54,6 +54,14 @@ def place_of(accessible):
         return -1
 
 
+def role_of(accessible):
+    try:
+        return accessible.get_role()
+    except GLib.Error:
+        # It has closed meanwhile.
+        return None
+
+
 def shown(accessible, depth=0):
     """Everything that can be pressed below it and is on the screen."""
     if depth > 25:
@@ -106,6 +114,11 @@ class Focus:
         self._wait(ANSWER, lambda: bool(self._items))
         return self._items[-1] if self._items else None
 
+    def stays(self, item):
+        """Whether no other of its kind gets the focus without a key: then the item told of it late, for an earlier key."""
+        self._wait(ANSWER)
+        return next(other for other in reversed(self._items) if role_of(other) == role_of(item)) is item
+
     def _has_event(self, event, *_):
         if event.detail1 or event.type.startswith("focus"):
             self._items.append(event.source)
@@ -136,6 +149,8 @@ def walk(label, keys, focus, names):
             continue
         names.add(name)
         if plain(name) == label:
+            if not focus.stays(item):
+                continue
             send(press_key)
             return True
         # The same again: all of them were there.

@@ -74,6 +74,9 @@ class Keyboard:
         self.index = (self.index + 1) % len(self.items)
         return self.items[self.index]
 
+    def stays(self, _):
+        return True
+
 
 class Tree(unittest.TestCase):
     def setUp(self):
@@ -141,6 +144,20 @@ class Walk(unittest.TestCase):
     def test_equal_names_do_not_end_it(self):
         keyboard = Keyboard(*self.rows("", "Open With", "Open With", "Receive Now"))
         self.assertTrue(self.walk(keyboard)[0])
+
+    def test_a_late_answer_presses_nothing(self):
+        keyboard = Keyboard(*self.rows("Open", "Receive Now", "Free Up Space"))
+        keyboard.stays = mock.Mock(return_value=False)
+        self.assertFalse(self.walk(keyboard)[0])
+        self.assertEqual(self.sent, [])
+
+    def test_the_last_of_a_kind_has_the_focus(self):
+        self.module.ANSWER = 0
+        focus, window = self.module.Focus(), Accessible("window", "")
+        late, item = (Accessible("item", name) for name in ("Receive Now", "Free Up Space"))
+        for accessible in (late, item, window):
+            focus._has_event(mock.Mock(source=accessible, detail1=1, type="focus:"))
+        self.assertEqual((focus.stays(late), focus.stays(item)), (False, True))
 
     def test_it_ends_where_nothing_answers(self):
         keyboard = Keyboard(None)
