@@ -172,6 +172,31 @@ import Testing
         #expect(scheduler.schedule(now: .seconds(4)) == [.fetch(.init(file: 2, chunk: 1))])
     }
 
+    /// Far chunks that follow each other would otherwise delay the reader until their download ends.
+    @Test func farDownloadLeavesMemoryToNearReader() {
+        let size = UInt64(Self.chunkSize)
+        var settings = FetchSettings()
+        (settings.bytesInFlight, settings.bytesForDemand) = (2 * size, size)
+        settings.moreBytesFromFar = 2 * size
+        var scheduler = FetchScheduler<Int>(settings: settings)
+        let far = Self.layout(Array(repeating: "far", count: 8))
+        scheduler.update(1, far, Self.inOrder(0))
+        #expect(scheduler.schedule(now: .zero) == [.fetch(.init(file: 1, chunk: 0))])
+        _ = scheduler.progressed(.init(file: 1, chunk: 0), received: 1, now: .milliseconds(80))
+        scheduler.arrived(.init(file: 1, chunk: 0), now: .milliseconds(160))
+        scheduler.ended(.init(file: 1, chunk: 0))
+        scheduler.update(1, far, Self.inOrder(1, 2, 3, 4, 5))
+        #expect(scheduler.schedule(now: .seconds(1)).count == 3)
+        var nearlyHere = scheduler
+        scheduler.update(2, Self.layout(["near"]), Self.demand(0))
+        #expect(scheduler.schedule(now: .seconds(1)) == [.fetch(.init(file: 2, chunk: 0))])
+
+        _ = nearlyHere.progressed(.init(file: 1, chunk: 1), received: size, now: .seconds(1))
+        #expect(nearlyHere.schedule(now: .seconds(1)) == [.fetch(.init(file: 1, chunk: 4))])
+        nearlyHere.update(2, Self.layout(["near"]), Self.demand(0))
+        #expect(nearlyHere.schedule(now: .seconds(1)) == [.fetch(.init(file: 2, chunk: 0))])
+    }
+
     @Test func memoryIsUsedUntilFetchEnds() {
         var settings = FetchSettings()
         settings.bytesInFlight = UInt64(Self.chunkSize)

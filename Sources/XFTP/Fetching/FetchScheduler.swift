@@ -42,6 +42,9 @@ struct FetchScheduler<File: Hashable & Sendable>: Sendable {
         var isNearlyHere: Bool { !hasArrived && received >= bytes / 4 * 3 }
     }
 
+    /// Bytes over all relays, and the part of far relays.
+    private typealias ActiveBytes = (all: UInt64, far: UInt64)
+
     private struct Requester {
         var layout: ChunkLayout
         var requests: FetchRequests
@@ -157,7 +160,7 @@ struct FetchScheduler<File: Hashable & Sendable>: Sendable {
 
     /// Returns the first requested chunk that fits the limits. Only demand skips a chunk that must wait,
     /// since its relay may be silent; other chunks stay in the order of storage.
-    private func candidate(of file: File, _ priority: Priority, activeBytes: UInt64) -> Int? {
+    private func candidate(of file: File, _ priority: Priority, activeBytes: ActiveBytes) -> Int? {
         guard let requester = files[file] else { return nil }
         let requested =
             switch priority {
@@ -177,36 +180,42 @@ struct FetchScheduler<File: Hashable & Sendable>: Sendable {
     }
 
     private func hasCapacity(
-        for chunk: Int, of file: File, _ requester: Requester, _ priority: Priority, activeBytes: UInt64
+        for chunk: Int, of file: File, _ requester: Requester, _ priority: Priority, activeBytes: ActiveBytes
     ) -> Bool {
         if priority == .check { return true }
-        let layout = requester.layout
+        let (size, relay) = (requester.layout.size(of: chunk), requester.layout.relays[chunk])
+        let isFar = distances.isFar(relay)
         let fetches = self.fetches
         let own = fetches.filter { $0.fetch.file == file }
-        let relay = layout.relays[chunk]
-        var limit = settings.bytesInFlight - (priority == .demand ? 0 : settings.bytesForDemand)
-        var more = 0
-        if distances.isFar(relay) {
-            let leaving = fetches.count { $0.relay == relay && $0.isNearlyHere }
-            more = settings.moreFromFar + min(leaving, settings.requestsAheadToFar)
-            limit += settings.moreBytesFromFar
-            limit += UInt64(min(leaving, settings.requestsAheadToFar)) * layout.size(of: chunk)
+        let leaving = fetches.count { flight in
+            flight.isNearlyHere && (isFar ? flight.relay == relay : distances.isFar(flight.relay))
         }
+        let requestsAhead = min(leaving, settings.requestsAheadToFar)
+        let more = isFar ? settings.moreFromFar + requestsAhead : 0
+        var limit = settings.bytesInFlight - (priority == .demand ? 0 : settings.bytesForDemand)
+        // Far relays use the additional bytes first. Near ones would otherwise wait while far chunks follow each other.
+        limit += isFar ? settings.moreBytesFromFar : min(activeBytes.far, settings.moreBytesFromFar)
+        limit += UInt64(requestsAhead) * size
         guard own.count(where: { !$0.hasArrived }) < settings.chunksPerFile + more else { return false }
         if priority != .demand && own.count >= FetchSettings.chunksInMemory + more { return false }
         let ofRelay = fetches.count { $0.relay == relay && !$0.hasArrived }
         let perRelay = max(1, settings.chunksPerRelay - (requester.requests.isInOrder ? 1 : 0))
         guard ofRelay < perRelay + more else { return false }
-        return activeBytes == 0 || activeBytes + layout.size(of: chunk) <= limit
+        return activeBytes.all == 0 || activeBytes.all + size <= limit
     }
 
     /// Bytes of chunks in flight or in memory, without stalled chunks.
-    private func activeBytes(now: Duration) -> UInt64 {
-        let active = flights.lazy.filter { flight in
-            now - flight.lastSign < settings.stalledAfter
+    private func activeBytes(now: Duration) -> ActiveBytes {
+        var bytes: ActiveBytes = (0, 0)
+        for flight in flights {
+            let isActive =
+                now - flight.lastSign < settings.stalledAfter
                 || flight.hasArrived && files[flight.fetch.file]?.requests.isInOrder != true
+            guard isActive else { continue }
+            bytes.all += flight.bytes
+            if distances.isFar(flight.relay) { bytes.far += flight.bytes }
         }
-        return active.reduce(0) { $0 + $1.bytes }
+        return bytes
     }
 
     /// Cancels unwanted fetches, except those that are receiving bytes for a known file. A player closes and
