@@ -12,6 +12,8 @@ import Testing
         history.finish()
     }
 
+    private typealias Fetch = FetchScheduler<Int>.Fetch
+
     private static let chunkSize: UInt32 = 1 << 20
 
     private static func layout(_ relays: [String]) -> ChunkLayout {
@@ -156,6 +158,29 @@ import Testing
             scheduler.schedule(now: .zero) == [
                 .fetch(.init(file: 1, chunk: 1)), .fetch(.init(file: 1, chunk: 2)),
             ])
+    }
+
+    @Test func readAheadDelaysNoDownloadInOrder() {
+        var scheduler = FetchScheduler<Int>(settings: FetchSettings())
+        let layout = Self.layout(Array(repeating: "a", count: 8))
+        var ahead = FetchRequests()
+        (ahead.ahead, ahead.isWanted) = ([0, 1, 2, 3], true)
+        scheduler.update(1, layout, ahead)
+        #expect(scheduler.schedule(now: .zero).count == 4)
+        ahead.ahead = [4, 5, 6, 7]
+        scheduler.update(1, layout, ahead)
+        scheduler.update(2, layout, Self.inOrder(0, 1))
+        #expect(scheduler.schedule(now: .zero).isEmpty)
+        // The download gets one place, not a second one.
+        let granted = [
+            Fetch(file: 1, chunk: 4), Fetch(file: 2, chunk: 0), Fetch(file: 1, chunk: 5),
+            Fetch(file: 1, chunk: 6),
+        ]
+        for (ended, next) in granted.enumerated() {
+            scheduler.arrived(Fetch(file: 1, chunk: ended), now: .zero)
+            scheduler.ended(Fetch(file: 1, chunk: ended))
+            #expect(scheduler.schedule(now: .zero) == [.fetch(next)])
+        }
     }
 
     @Test func chunkWaitingForAnEarlierOneYieldsItsMemory() {
@@ -415,12 +440,14 @@ private struct Model {
         }
         let bytes = active.reduce(0) { $0 + $1.bytes }
         let limit = settings.bytesInFlight - (urgency == 0 ? 0 : settings.bytesForDemand)
-        let places = settings.chunksPerRelay - (files[file]?.requests.isInOrder == true ? 1 : 0)
+        let ofRelay = coming.filter { $0.relay == layout.relays[chunk] }
+        let inOrder = Set(files.filter { $0.value.requests.isInOrder }.keys)
+        let leavesPlace = inOrder.contains(file) && ofRelay.contains { inOrder.contains($0.fetch.file) }
         return flights.count < settings.chunksInFlight
             && (urgency < 2 || flights.count(where: \.isBackground) < settings.backgroundChunks)
             && own.count { !$0.hasArrived } < settings.chunksPerFile
             && (urgency == 0 || own.count < FetchSettings.chunksInMemory)
-            && coming.count { $0.relay == layout.relays[chunk] } < max(1, places)
+            && ofRelay.count < settings.chunksPerRelay - (leavesPlace ? 1 : 0)
             && (bytes == 0 || bytes + layout.size(of: chunk) <= limit)
     }
 }

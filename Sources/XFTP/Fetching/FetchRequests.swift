@@ -10,8 +10,9 @@ public struct FetchRequests: Hashable, Sendable {
     public var background: [Int] = []
     /// True if fetches in flight are still useful.
     public var isWanted = false
-    /// True for a file without readers whose chunks are stored one after the other. It leaves a place at each relay to
-    /// other files. Its arrived chunks may wait for a silent relay, so they delay others as briefly as stalled chunks.
+    /// True for a file without readers whose chunks are stored one after the other. Such files leave a place at each
+    /// relay to others, unless others fill the relay. Their arrived chunks may wait for a silent relay, so they delay
+    /// others as briefly as stalled chunks.
     public var isInOrder = false
 
     public init(checks: [Int] = []) { self.checks = checks }

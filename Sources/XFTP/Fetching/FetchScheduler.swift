@@ -198,9 +198,11 @@ struct FetchScheduler<File: Hashable & Sendable>: Sendable {
         limit += UInt64(requestsAhead) * size
         guard own.count(where: { !$0.hasArrived }) < settings.chunksPerFile + more else { return false }
         if priority != .demand && own.count >= FetchSettings.chunksInMemory + more { return false }
-        let ofRelay = fetches.count { $0.relay == relay && !$0.hasArrived }
-        let perRelay = max(1, settings.chunksPerRelay - (requester.requests.isInOrder ? 1 : 0))
-        guard ofRelay < perRelay + more else { return false }
+        let ofRelay = fetches.filter { $0.relay == relay && !$0.hasArrived }
+        let freePlaces = settings.chunksPerRelay + more - ofRelay.count
+        guard freePlaces > 0 else { return false }
+        // The last place stays free, unless others fill the relay: each place that they leave would go to them again.
+        if requester.requests.isInOrder, freePlaces == 1, ofRelay.contains(where: isInOrder) { return false }
         return activeBytes.all == 0 || activeBytes.all + size <= limit
     }
 
@@ -210,13 +212,15 @@ struct FetchScheduler<File: Hashable & Sendable>: Sendable {
         for flight in flights {
             let isActive =
                 now - flight.lastSign < settings.stalledAfter
-                || flight.hasArrived && files[flight.fetch.file]?.requests.isInOrder != true
+                || flight.hasArrived && !isInOrder(flight)
             guard isActive else { continue }
             bytes.all += flight.bytes
             if distances.isFar(flight.relay) { bytes.far += flight.bytes }
         }
         return bytes
     }
+
+    private func isInOrder(_ flight: Flight) -> Bool { files[flight.fetch.file]?.requests.isInOrder == true }
 
     /// Cancels unwanted fetches, except those that are receiving bytes for a known file. A player closes and
     /// reopens a file, and received bytes would be lost.
