@@ -106,6 +106,23 @@ import Testing
         #expect(last == [.fetch(fetch(4))])
     }
 
+    /// Its time would make a slow line fast, so that too many requests would share the line.
+    @Test func chunkFromTheDiskMeasuresNoRelay() {
+        var settings = FetchSettings()
+        (settings.chunksPerFile, settings.moreFromFar, settings.requestsAheadToFar) = (1, 1, 1)
+        var scheduler = FetchScheduler<Int>(settings: settings)
+        let layout = Self.layout(Array(repeating: "a", count: 4))
+        scheduler.update(1, layout, Self.inOrder(0, 1, 2, 3))
+        #expect(scheduler.schedule(now: .zero) == [.fetch(Fetch(file: 1, chunk: 0))])
+        _ = scheduler.progressed(Fetch(file: 1, chunk: 0), received: 1, now: .milliseconds(80))
+        for (chunk, now) in [(0, Duration.milliseconds(2000)), (1, .milliseconds(2005))] {
+            scheduler.arrived(Fetch(file: 1, chunk: chunk), now: now)
+            scheduler.ended(Fetch(file: 1, chunk: chunk))
+            scheduler.update(1, layout, chunk == 0 ? Self.inOrder(1, 2, 3) : Self.inOrder(2, 3))
+            #expect(scheduler.schedule(now: now) == [.fetch(Fetch(file: 1, chunk: chunk + 1))])
+        }
+    }
+
     @Test func unwantedFetchEndsUnlessArriving() {
         var scheduler = FetchScheduler<Int>(settings: FetchSettings())
         let (silent, coming) = (

@@ -100,7 +100,8 @@ struct FetchScheduler<File: Hashable & Sendable>: Sendable {
         assert(!flights[index].hasArrived, "a chunk arrived twice")
         flights[index].hasArrived = true
         flights[index].lastSign = now
-        if flights[index].priority == .check { return }
+        // From the disk: a check, or a chunk that an earlier attempt left.
+        if flights[index].received == 0 { return }
         distances.note(flights[index].relay, chunkAfter: now - flights[index].start)
     }
 
