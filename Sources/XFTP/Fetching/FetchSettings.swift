@@ -15,7 +15,7 @@ public struct FetchSettings: Sendable {
     /// Additional chunks in flight, per file and per relay, for a far relay. They fill the line while the first four
     /// wait for their first byte.
     public var moreFromFar = 3
-    /// Additional bytes in flight, beyond `bytesInFlight`, if the next chunk is from a far relay.
+    /// Additional bytes in flight, beyond `bytesInFlight`, for chunks of far relays.
     public var moreBytesFromFar: UInt64 = 16 << 20
     /// Additional chunks in flight to a far relay while others are nearly complete; a request sent after them would be a
     /// round trip late. Their memory is untouched until then.
