@@ -215,28 +215,41 @@ import Testing
     }
 
     /// Far chunks that follow each other would otherwise delay the reader until their download ends.
-    @Test func farDownloadLeavesMemoryToNearReader() {
+    @Test(arguments: [1, 80])
+    func farDownloadLeavesMemoryToReaders(milliseconds: Int) {
         let size = UInt64(Self.chunkSize)
         var settings = FetchSettings()
         (settings.bytesInFlight, settings.bytesForDemand) = (2 * size, size)
         settings.moreBytesFromFar = 2 * size
         var scheduler = FetchScheduler<Int>(settings: settings)
-        let far = Self.layout(Array(repeating: "far", count: 8))
-        scheduler.update(1, far, Self.inOrder(0))
-        #expect(scheduler.schedule(now: .zero) == [.fetch(.init(file: 1, chunk: 0))])
-        _ = scheduler.progressed(.init(file: 1, chunk: 0), received: 1, now: .milliseconds(80))
-        scheduler.arrived(.init(file: 1, chunk: 0), now: .milliseconds(160))
-        scheduler.ended(.init(file: 1, chunk: 0))
-        scheduler.update(1, far, Self.inOrder(1, 2, 3, 4, 5))
+        let layouts = [
+            Self.layout(Array(repeating: "far", count: 8)),
+            ChunkLayout(Array(repeating: ChunkPlace(size: 65_536, relay: "other"), count: 2))!,
+        ]
+        // Measures both relays.
+        for (file, time) in [(0, 80), (1, milliseconds)] {
+            let first = Fetch(file: file, chunk: 0)
+            scheduler.update(file, layouts[file], Self.inOrder(0))
+            #expect(scheduler.schedule(now: .zero) == [.fetch(first)])
+            _ = scheduler.progressed(first, received: 1, now: .milliseconds(time))
+            scheduler.arrived(first, now: .milliseconds(2 * time))
+            scheduler.ended(first)
+            scheduler.update(file, layouts[file], Self.inOrder())
+        }
+        scheduler.update(0, layouts[0], Self.inOrder(1, 2, 3, 4, 5, 6))
         #expect(scheduler.schedule(now: .seconds(1)).count == 3)
-        var nearlyHere = scheduler
-        scheduler.update(2, Self.layout(["near"]), Self.demand(0))
-        #expect(scheduler.schedule(now: .seconds(1)) == [.fetch(.init(file: 2, chunk: 0))])
-
-        _ = nearlyHere.progressed(.init(file: 1, chunk: 1), received: size, now: .seconds(1))
-        #expect(nearlyHere.schedule(now: .seconds(1)) == [.fetch(.init(file: 1, chunk: 4))])
-        nearlyHere.update(2, Self.layout(["near"]), Self.demand(0))
-        #expect(nearlyHere.schedule(now: .seconds(1)) == [.fetch(.init(file: 2, chunk: 0))])
+        for isNearlyHere in [false, true] {
+            if isNearlyHere {
+                for chunk in 1...2 {
+                    _ = scheduler.progressed(
+                        Fetch(file: 0, chunk: chunk), received: size, now: .seconds(1))
+                }
+                #expect(scheduler.schedule(now: .seconds(1)).count == 2)
+            }
+            var read = scheduler
+            read.update(1, layouts[1], Self.demand(1))
+            #expect(read.schedule(now: .seconds(1)) == [.fetch(Fetch(file: 1, chunk: 1))])
+        }
     }
 
     @Test func memoryIsUsedUntilFetchEnds() {

@@ -188,15 +188,15 @@ struct FetchScheduler<File: Hashable & Sendable>: Sendable {
         let isFar = distances.isFar(relay)
         let fetches = self.fetches
         let own = fetches.filter { $0.fetch.file == file }
-        let leaving = fetches.count { flight in
-            flight.isNearlyHere && (isFar ? flight.relay == relay : distances.isFar(flight.relay))
-        }
-        let requestsAhead = min(leaving, settings.requestsAheadToFar)
+        let leaving = fetches.filter { $0.isNearlyHere && distances.isFar($0.relay) }
+        let requestsAhead = min(leaving.count { $0.relay == relay }, settings.requestsAheadToFar)
         let more = isFar ? settings.moreFromFar + requestsAhead : 0
-        var limit = settings.bytesInFlight - (priority == .demand ? 0 : settings.bytesForDemand)
-        // Far relays use the additional bytes first. Near ones would otherwise wait while far chunks follow each other.
-        limit += isFar ? settings.moreBytesFromFar : min(activeBytes.far, settings.moreBytesFromFar)
-        limit += UInt64(requestsAhead) * size
+        // Chunks of far relays use the additional bytes first. All files and relays have the same limit, because a chunk
+        // with a lower one would wait while others follow each other.
+        let additional = leaving.prefix(settings.requestsAheadToFar)
+            .reduce(settings.moreBytesFromFar) { $0 + $1.bytes }
+        var limit = isFar ? additional : min(activeBytes.far, additional)
+        limit += settings.bytesInFlight - (priority == .demand ? 0 : settings.bytesForDemand)
         guard own.count(where: { !$0.hasArrived }) < settings.chunksPerFile + more else { return false }
         if priority != .demand && own.count >= FetchSettings.chunksInMemory + more { return false }
         let ofRelay = fetches.filter { $0.relay == relay && !$0.hasArrived }
