@@ -473,11 +473,12 @@ private struct Model {
         let ofRelay = coming.filter { $0.relay == layout.relays[chunk] }
         let inOrder = Set(files.filter { $0.value.requests.isInOrder }.keys)
         let leavesPlace = inOrder.contains(file) && ofRelay.contains { inOrder.contains($0.fetch.file) }
+        let places = settings.chunksPerRelay - (leavesPlace ? 1 : 0)
         return flights.count < settings.chunksInFlight
             && (urgency < 2 || flights.count(where: \.isBackground) < settings.backgroundChunks)
             && own.count { !$0.hasArrived } < settings.chunksPerFile
             && (urgency == 0 || own.count < FetchSettings.chunksInMemory)
-            && ofRelay.count < settings.chunksPerRelay - (leavesPlace ? 1 : 0)
+            && ofRelay.count < places
             && (bytes == 0 || bytes + layout.size(of: chunk) <= limit)
     }
 }
