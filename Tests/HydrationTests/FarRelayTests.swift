@@ -6,7 +6,7 @@ import Testing
 
 /// A request to a distant relay takes a round trip, during which other requests must fill the line.
 @Suite struct FarRelayTests {
-    @Test(arguments: [(Duration.milliseconds(80), 7), (.milliseconds(5), 3)])
+    @Test(arguments: [(Duration.milliseconds(80), 7), (.milliseconds(5), 2)])
     func distantRelayGetsMoreRequests(time: Duration, count: Int) {
         var world = OneRelay()
         #expect(world.begun == [0])

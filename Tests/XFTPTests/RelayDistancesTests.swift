@@ -24,6 +24,15 @@ struct RelayDistancesTests {
         #expect(Self.distances(first: first, chunk: chunk).isFar("a") == isFar)
     }
 
+    @Test(
+        "a relay with fast replies and chunks is near",
+        arguments: [(20, 99, true), (20, 100, false), (21, 99, false), (0, 0, true), (21, 1000, false)])
+    func nearBorders(first: Int, chunk: Int, isNear: Bool) {
+        let distances = Self.distances(first: first, chunk: chunk)
+        #expect(distances.isNear("a", within: .milliseconds(100)) == isNear)
+        #expect(!distances.isNear("b", within: .milliseconds(100)), "it is unknown")
+    }
+
     @Test("unknown relays are not distant")
     func unknown() {
         var distances = Self.distances(first: 100, chunk: nil)

@@ -123,6 +123,58 @@ import Testing
         }
     }
 
+    /// Eight chunks of 4 MiB on one relay.
+    private static let large = ChunkLayout(
+        Array(repeating: ChunkPlace(size: 4 << 20, relay: "a"), count: 8))!
+
+    /// The first chunk of a file took `time`.
+    private static func schedulerAfterOneChunk(in time: Duration) -> FetchScheduler<Int> {
+        var scheduler = FetchScheduler<Int>(settings: FetchSettings())
+        scheduler.update(1, large, demand(0))
+        _ = scheduler.schedule(now: .zero)
+        _ = scheduler.progressed(.init(file: 1, chunk: 0), received: 1, now: .milliseconds(5))
+        scheduler.arrived(.init(file: 1, chunk: 0), now: time)
+        scheduler.ended(.init(file: 1, chunk: 0))
+        return scheduler
+    }
+
+    private static func ahead(_ chunks: Int...) -> FetchRequests {
+        var requests = FetchRequests()
+        (requests.ahead, requests.isWanted) = (chunks, true)
+        return requests
+    }
+
+    @Test(arguments: [(Duration.milliseconds(199), 2), (.milliseconds(200), 3)])
+    func nearRelayTakesMemoryOfFewerChunks(time: Duration, count: Int) {
+        var scheduler = Self.schedulerAfterOneChunk(in: time)
+        func fetch(_ chunk: Int) -> FetchScheduler<Int>.Fetch { .init(file: 1, chunk: chunk) }
+        func granted() -> [FetchScheduler<Int>.Action] { scheduler.schedule(now: .seconds(1)) }
+        scheduler.update(1, Self.large, Self.ahead(1, 2, 3, 4))
+        let first = granted()
+        let expected = (1...count).map { FetchScheduler<Int>.Action.fetch(fetch($0)) }
+        #expect(first == expected)
+        scheduler.update(1, Self.large, Self.demand(6, 7))
+        let demanded = granted()
+        #expect(demanded == [.fetch(fetch(6))])
+        // The memory is in use until the chunk is written.
+        scheduler.arrived(fetch(1), now: .seconds(1) + time)
+        let arrived = granted()
+        #expect(arrived.isEmpty)
+        scheduler.ended(fetch(1))
+        let ended = granted()
+        #expect(ended == [.fetch(fetch(7))])
+    }
+
+    @Test func nearRelayLeavesMemoryToOthers() {
+        var scheduler = Self.schedulerAfterOneChunk(in: .milliseconds(10))
+        scheduler.update(1, Self.large, Self.ahead(1, 2, 3))
+        #expect(scheduler.schedule(now: .seconds(1)).count == 2)
+        scheduler.update(2, ChunkLayout([ChunkPlace(size: 4 << 20, relay: "b")])!, Self.ahead(0))
+        #expect(scheduler.schedule(now: .seconds(1)) == [.fetch(.init(file: 2, chunk: 0))])
+        // Chunks of a relay that fell silent no longer count.
+        #expect(scheduler.schedule(now: .seconds(5)) == [.fetch(.init(file: 1, chunk: 3))])
+    }
+
     @Test func unwantedFetchEndsUnlessArriving() {
         var scheduler = FetchScheduler<Int>(settings: FetchSettings())
         let (silent, coming) = (
@@ -285,7 +337,7 @@ private struct History {
         settings.bytesInFlight = UInt64.random(in: 1...16, using: &dice) << 20
         settings.bytesForDemand = min(settings.bytesInFlight, UInt64.random(in: 0...4, using: &dice) << 20)
         // Distances have their own tests.
-        settings.farAfter = .seconds(1_000_000)
+        (settings.farAfter, settings.nearWithin) = (.seconds(1_000_000), .zero)
         scheduler = Scheduler(settings: settings)
         model = Model(settings: settings)
         for file in 0..<5 {

@@ -42,9 +42,6 @@ struct FetchScheduler<File: Hashable & Sendable>: Sendable {
         var isNearlyHere: Bool { !hasArrived && received >= bytes / 4 * 3 }
     }
 
-    /// Bytes over all relays, and the part of far relays.
-    private typealias ActiveBytes = (all: UInt64, far: UInt64)
-
     private struct Requester {
         var layout: ChunkLayout
         var requests: FetchRequests
@@ -141,10 +138,10 @@ struct FetchScheduler<File: Hashable & Sendable>: Sendable {
     }
 
     private func next(now: Duration) -> (Fetch, Priority)? {
-        let active = activeBytes(now: now)
+        let active = activeFlights(now: now)
         for priority in Priority.allCases where isOpen(priority) {
             for file in order {
-                if let chunk = candidate(of: file, priority, activeBytes: active) {
+                if let chunk = candidate(of: file, priority, active: active) {
                     return (Fetch(file: file, chunk: chunk), priority)
                 }
             }
@@ -161,7 +158,7 @@ struct FetchScheduler<File: Hashable & Sendable>: Sendable {
 
     /// Returns the first requested chunk that fits the limits. Only demand skips a chunk that must wait,
     /// since its relay may be silent; other chunks stay in the order of storage.
-    private func candidate(of file: File, _ priority: Priority, activeBytes: ActiveBytes) -> Int? {
+    private func candidate(of file: File, _ priority: Priority, active: [Flight]) -> Int? {
         guard let requester = files[file] else { return nil }
         let requested =
             switch priority {
@@ -175,13 +172,13 @@ struct FetchScheduler<File: Hashable & Sendable>: Sendable {
             !flights.contains { $0.fetch == Fetch(file: file, chunk: chunk) }
         }
         let fits = { chunk in
-            hasCapacity(for: chunk, of: file, requester, priority, activeBytes: activeBytes)
+            hasCapacity(for: chunk, of: file, requester, priority, active: active)
         }
         return priority == .demand ? open.first(where: fits) : open.first.flatMap { fits($0) ? $0 : nil }
     }
 
     private func hasCapacity(
-        for chunk: Int, of file: File, _ requester: Requester, _ priority: Priority, activeBytes: ActiveBytes
+        for chunk: Int, of file: File, _ requester: Requester, _ priority: Priority, active: [Flight]
     ) -> Bool {
         if priority == .check { return true }
         let (size, relay) = (requester.layout.size(of: chunk), requester.layout.relays[chunk])
@@ -195,8 +192,10 @@ struct FetchScheduler<File: Hashable & Sendable>: Sendable {
         // with a lower one would wait while others follow each other.
         let additional = leaving.prefix(settings.requestsAheadToFar)
             .reduce(settings.moreBytesFromFar) { $0 + $1.bytes }
-        var limit = isFar ? additional : min(activeBytes.far, additional)
-        limit += settings.bytesInFlight - (priority == .demand ? 0 : settings.bytesForDemand)
+        let far = active.filter { distances.isFar($0.relay) }
+        var limit = isFar ? additional : min(Self.bytes(of: far), additional)
+        let reserved = priority == .demand ? 0 : settings.bytesForDemand
+        limit += settings.bytesInFlight - reserved
         guard own.count(where: { !$0.hasArrived }) < settings.chunksPerFile + more else { return false }
         if priority != .demand && own.count >= FetchSettings.chunksInMemory + more { return false }
         let ofRelay = fetches.filter { $0.relay == relay && !$0.hasArrived }
@@ -204,21 +203,19 @@ struct FetchScheduler<File: Hashable & Sendable>: Sendable {
         guard freePlaces > 0 else { return false }
         // The last place stays free, unless others fill the relay: each place that they leave would go to them again.
         if requester.requests.isInOrder, freePlaces == 1, ofRelay.contains(where: isInOrder) { return false }
-        return activeBytes.all == 0 || activeBytes.all + size <= limit
+        let fits = { (flights: [Flight], limit: UInt64) in
+            flights.isEmpty || Self.bytes(of: flights) + size <= limit
+        }
+        guard fits(active, limit) else { return false }
+        return !distances.isNear(relay, within: settings.nearWithin)
+            || fits(active.filter { $0.relay == relay }, settings.bytesFromNear - reserved)
     }
 
-    /// Bytes of chunks in flight or in memory, without stalled chunks.
-    private func activeBytes(now: Duration) -> ActiveBytes {
-        var bytes: ActiveBytes = (0, 0)
-        for flight in flights {
-            let isActive =
-                now - flight.lastSign < settings.stalledAfter
-                || flight.hasArrived && !isInOrder(flight)
-            guard isActive else { continue }
-            bytes.all += flight.bytes
-            if distances.isFar(flight.relay) { bytes.far += flight.bytes }
-        }
-        return bytes
+    private static func bytes(of flights: [Flight]) -> UInt64 { flights.reduce(0) { $0 + $1.bytes } }
+
+    /// The chunks in flight or in memory, without stalled chunks.
+    private func activeFlights(now: Duration) -> [Flight] {
+        flights.filter { now - $0.lastSign < settings.stalledAfter || $0.hasArrived && !isInOrder($0) }
     }
 
     private func isInOrder(_ flight: Flight) -> Bool { files[flight.fetch.file]?.requests.isInOrder == true }

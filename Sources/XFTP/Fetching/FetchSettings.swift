@@ -1,5 +1,5 @@
-/// Limits of the chunks in flight. With the defaults a mount's peak memory stays below 64 MiB, while three chunks of 4
-/// MiB keep the relays busy: a near relay fills its line with one.
+/// Limits of the chunks in flight, which take most of a mount's memory beside its code. With the defaults, three chunks
+/// of 4 MiB keep the relays busy. Two suffice for a near relay, which fills its line with one.
 public struct FetchSettings: Sendable {
     /// Chunks in flight for one file.
     public var chunksPerFile = 4
@@ -9,6 +9,10 @@ public struct FetchSettings: Sendable {
     public var chunksPerRelay = 4
     /// Bytes of chunks in flight or being written, over all files.
     public var bytesInFlight: UInt64 = 16 << 20
+    /// Time from a request to the last byte of a chunk below which a relay is near, unless it is far.
+    public var nearWithin: Duration = .milliseconds(200)
+    /// Bytes of chunks in flight or being written from one near relay, over all files. `bytesForDemand` is part of it.
+    public var bytesFromNear: UInt64 = 12 << 20
     /// Latency above which a relay is far: the shortest round trip, or time from a request to its first byte. Meanwhile
     /// other requests fill the line.
     public var farAfter: Duration = .milliseconds(20)

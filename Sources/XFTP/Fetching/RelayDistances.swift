@@ -28,6 +28,13 @@ struct RelayDistances: Sendable {
         return distance.shortest > far && chunk <= distance.shortest * Self.wide
     }
 
+    /// Returns true if the last chunk took less than `time`, so that few requests fill the line. Returns false for
+    /// far and unknown relays.
+    func isNear(_ relay: String, within time: Duration) -> Bool {
+        guard let distance = distances[relay], let chunk = distance.chunk else { return false }
+        return distance.shortest <= far && chunk < time
+    }
+
     mutating func note(_ relay: String, chunkAfter time: Duration) { distances[relay]?.chunk = time }
 
     mutating func note(_ relay: String, firstByteAfter time: Duration, now: Duration) {
