@@ -36,8 +36,8 @@ class ChatMenu(Acting):
         self.choose("Mark as Read", lambda: self.seen_chat().get("unread", 0) == 0, "chat-menu")
 
     def mute(self):
-        self.choose("Mute or Unmute", lambda: self.seen_chat()["muted"])
-        self.choose("Mute or Unmute", lambda: not self.seen_chat()["muted"])
+        self.choose("Mute or Unmute", lambda: self.seen_chat().get("muted", False))
+        self.choose("Mute or Unmute", lambda: not self.seen_chat().get("muted", False))
 
     def send_text(self):
         def write():

@@ -98,10 +98,10 @@ class Stage:
                               stderr=subprocess.DEVNULL, check=False).returncode == 0
 
     @contextlib.contextmanager
-    def mount(self, profile, folder, environment, *options):
+    def mount(self, profile, folder, environment, *options, notifications="off"):
         log = f"{self.folder}/{profile}.log"
         before = open(log).read() if os.path.exists(log) else ""
-        with process([self.program, "mount", folder, "--notifications", "off", "--profile", profile, "--data", self.data,
+        with process([self.program, "mount", folder, "--notifications", notifications, "--profile", profile, "--data", self.data,
                       "--cache-dir", f"{self.folder}/cache-{profile}", *options], log,
                      env=dict(environment, CREDENTIALS_DIRECTORY=self.environment["CREDENTIALS_DIRECTORY"])):
             until("it is mounted", 60, lambda: "is mounted at" in open(log).read()[len(before):])
