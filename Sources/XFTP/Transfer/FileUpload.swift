@@ -22,7 +22,7 @@ public enum FileUpload {
     }
 
     /// The number of chunks in memory, at most 4 MiB each.
-    public static let buffers = 6
+    public static let buffers = 4
 
     /// The number of additional chunks for far relays.
     static let moreBuffers = 6
