@@ -35,6 +35,7 @@ class Acting:
         self.sent = stage.folder + "/a/bob"
         self.problems = []
         self.times = {}
+        self.place = FIRST[name]
 
     def run(self):
         for name in ["a photo.jpg", "b photo.jpg", "paper.pdf"]:
@@ -46,7 +47,7 @@ class Acting:
             until("the window is there", 30, lambda: self.screen.has_window("alice"))
             self.screen.fill("alice")
             # On a busy machine it is there long before anything is in it.
-            until("the files are seen", 60, lambda: self.screen.shows(*FIRST[self.name]))
+            until("the files are seen", 60, lambda: self.screen.shows(*self.place))
             self.screen.rest()
             self.shot("opened")
             if self.stage.extensions:
@@ -234,7 +235,7 @@ class Acting:
         return True
 
     def click_first(self, button):
-        x, y = FIRST[self.name]
+        x, y = self.place
         self.screen.do("mousemove", str(x), str(y), "click", str(button))
 
     def press(self, kind, label):

@@ -30,7 +30,10 @@ TREE, ANSWER = 1, 0.5
 
 
 def plain(name):
-    return name.replace("_", "").replace("&", "").rstrip("….").strip()
+    """Without the marks of toolkits. GTK 4 says the label of a button twice, with its mnemonic and without."""
+    text = name.replace("_", "").replace("&", "").rstrip("….").strip()
+    half = text[:len(text) // 2]
+    return half if text == f"{half} {half}" else text
 
 
 def name_of(accessible, depth=3):

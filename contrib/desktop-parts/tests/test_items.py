@@ -104,7 +104,7 @@ class Tree(unittest.TestCase):
         self.assertEqual((found, names, hidden.pressed), (False, {"Cut"}, 0))
 
     def test_marks_of_toolkits_are_no_part_of_a_name(self):
-        for name in ("&Overwrite", "_Overwrite", "Overwrite…", "Over_write"):
+        for name in ("&Overwrite", "_Overwrite", "Overwrite…", "Over_write", "Over_write Overwrite"):
             self.assertEqual(self.module.plain(name), "Overwrite")
 
     def test_a_nameless_item_has_the_name_of_its_label(self):
