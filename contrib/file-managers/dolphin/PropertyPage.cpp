@@ -3,6 +3,10 @@
 #include <KFileItem>
 #include <KPluginFactory>
 #include <KPropertiesDialog>
+// A header of its own in KDE Frameworks 6.
+#if __has_include(<KPropertiesDialogPlugin>)
+#include <KPropertiesDialogPlugin>
+#endif
 
 #include <QFormLayout>
 #include <QLabel>
