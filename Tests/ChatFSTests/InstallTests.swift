@@ -30,7 +30,7 @@ struct InstallTests {
             ("fish/vendor_completions.d/chatfs.fish", "complete -c chatfs"),
             ("applications/chatfs.desktop", "[Desktop Entry]"),
             ("icons/hicolor/scalable/apps/chatfs.svg", "<svg"),
-            ("metainfo/chatfs.metainfo.xml", "<release version=\"\(version)\""),
+            ("metainfo/org.chatfs.ChatFS.metainfo.xml", "<release version=\"\(version)\""),
             ("man/man1/chatfs-mount.1", ".TH CHATFS\\-MOUNT 1"),
         ] {
             let text = String(decoding: try folder.read("a prefix/share/" + name), as: UTF8.self)
