@@ -17,11 +17,13 @@ public struct Chat: Hashable, Sendable {
     public var isNamedByUser: Bool
     /// For contacts: whether the user verified the security code.
     public var verification: ContactVerification
+    /// The actions for which the core has the means; see `actions`.
+    public var supportedActions: Set<ChatAction>
 
     public init(
         reference: ChatReference, displayName: String, updatedAt: Timestamp, sendingRefused: String? = nil,
         receivingProblem: String? = nil, sendingProblem: String? = nil, isNamedByUser: Bool = false,
-        verification: ContactVerification = .unverified
+        verification: ContactVerification = .unverified, supportedActions: Set<ChatAction> = .all
     ) {
         self.reference = reference
         self.displayName = displayName
@@ -31,10 +33,18 @@ public struct Chat: Hashable, Sendable {
         self.sendingProblem = sendingProblem
         self.isNamedByUser = isNamedByUser
         self.verification = verification
+        self.supportedActions = supportedActions
     }
 }
 
 extension Chat {
+    /// The actions that are possible now, in a fixed order.
+    public var actions: [ChatAction] {
+        ChatAction.allCases.filter {
+            supportedActions.contains($0) && (sendingRefused == nil || !$0.sends)
+        }
+    }
+
     /// Problems to show to the user, one sentence each.
     public var problems: [String] {
         [receivingProblem, sendingProblem, verification.warning].compactMap(\.self)

@@ -84,7 +84,9 @@ public final class LinkedCore: ChatCore, ContactForwarding {
         let changed = store.changed
         return try await core.chats() + [
             Chat(
-                reference: .links, displayName: "Links", updatedAt: changed)
+                reference: .links, displayName: "Links", updatedAt: changed,
+                // No texts, and only readers fetch the files of links.
+                supportedActions: [.upload, .markRead, .mute, .approve])
         ]
     }
 

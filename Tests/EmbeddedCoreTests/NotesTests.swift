@@ -29,6 +29,19 @@ import Testing
         await alice.shutDown()
     }
 
+    @Test("notes offer no action that fails")
+    func actions() async throws {
+        let world = try World(["alice"])
+        let alice = try await world.open("alice", relays: [])
+        let chats = try await alice.chats()
+        let notes = try #require(chats.first { $0.displayName == "Saved notes" })
+        #expect(notes.actions == [.upload, .messages])
+        await #expect(throws: ChatError.self) {
+            try await alice.send(ComposedText(id: "1", text: "x"), to: notes.reference)
+        }
+        await alice.shutDown()
+    }
+
     @Test func modificationTimeIsKept() async throws {
         let world = try World(["alice"])
         let alice = try await world.open("alice")

@@ -72,7 +72,8 @@ struct StoreModel {
         return Chat(
             reference: chat.kind.reference(chat.id),
             displayName: chat.kind == .notes ? "Saved notes" : chat.alias ?? shared,
-            updatedAt: chat.updated, sendingRefused: chat.ending?.sentence, isNamedByUser: chat.alias != nil)
+            updatedAt: chat.updated, sendingRefused: chat.ending?.sentence, isNamedByUser: chat.alias != nil,
+            supportedActions: chat.kind == .notes ? [.upload, .messages] : .all)
     }
 
     func item(_ item: ModelItem) -> ChatItem? {

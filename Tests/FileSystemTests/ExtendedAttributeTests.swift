@@ -74,11 +74,16 @@ struct ExtendedAttributeTests {
                 "user.chatfs.sender": "alice", "user.chatfs.direction": "sent",
                 "user.mime_type": "image/jpeg",
             ])
-        #expect(try values(fixture, of: "bob") == ["user.chatfs.chat": Fixture.bob.description])
+        #expect(
+            try values(fixture, of: "bob") == [
+                "user.chatfs.chat": Fixture.bob.description,
+                "user.chatfs.actions": "upload send_text messages mark_read mute approve keep",
+            ])
         #expect(
             try values(fixture, of: "quiet") == [
                 "user.chatfs.chat": Fixture.silent.description,
                 "user.chatfs.error": "This group takes no files.",
+                "user.chatfs.actions": "messages mark_read mute approve keep",
             ])
         #expect(try values(fixture, of: ".chatfs/status.json") == ["user.mime_type": "application/json"])
         await fixture.end()

@@ -107,6 +107,7 @@ struct LinkRefusalTests {
                 == .sendingRefused)
         #expect(await code { _ = try await links.messageLog(of: .links, from: 0, count: 1) } == .noSuchChat)
         #expect(try await links.chats().last?.reference == .links)
+        #expect(try await links.chats().last?.actions == [.upload, .markRead, .mute, .approve])
         await links.close()
     }
 

@@ -141,6 +141,10 @@ struct FileManagerActionTests {
         }
         #expect(try await act("send-text", on: [chat]).errors == "Nothing is sent: the text is empty.\n")
         #expect(try await act("keep-all", on: [chat]).succeeded)
+        let links = mounts.path("bob/Links")
+        #expect(
+            try ExtendedAttribute.text("user.chatfs.actions", of: links) == "upload mark_read mute approve")
+        #expect(try await act("keep-all", on: [links]).errors.contains("nothing to mute"))
         #expect(
             try await mounts.run(["keep", "show", "--profile", "bob", "--chat", "alice"]).output.contains(
                 "all"))

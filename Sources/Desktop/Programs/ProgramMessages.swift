@@ -15,9 +15,12 @@ public struct ProgramChat: Codable, Hashable, Sendable {
     public var muted: Bool?
     /// Number of unseen arrivals; nil for none.
     public var unread: Int?
+    /// Possible actions (`ChatAction`); nil for none.
+    public var actions: [String]?
 
     public init(
-        chat: String, kind: String, folder: String, name: String, updated: Int64, refused: String? = nil
+        chat: String, kind: String, folder: String, name: String, updated: Int64, refused: String? = nil,
+        actions: [String]? = nil
     ) {
         self.chat = chat
         self.kind = kind
@@ -25,6 +28,7 @@ public struct ProgramChat: Codable, Hashable, Sendable {
         self.name = name
         self.updated = updated
         self.refused = refused
+        self.actions = actions
     }
 }
 

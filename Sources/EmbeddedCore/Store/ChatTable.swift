@@ -13,6 +13,8 @@ struct ChatTable {
     let connection: Connection
 
     static let notesName = "Saved notes"
+    /// Notes have no other members, who would read texts or send files.
+    private static let notesActions: Set<ChatAction> = [.upload, .messages]
 
     // MARK: - Reading
 
@@ -52,7 +54,8 @@ struct ChatTable {
                 receivingProblem: row.bool("is_taken_over") ? Self.takenOver : nil,
                 sendingProblem: row.bool("awaits_keys")
                     ? Self.awaitsKeys : row.bool("is_refused") ? Self.isRefused : nil,
-                isNamedByUser: row.bool("is_named"), verification: verification)
+                isNamedByUser: row.bool("is_named"), verification: verification,
+                supportedActions: kind == .notes ? Self.notesActions : .all)
         }
     }
 

@@ -45,6 +45,9 @@ struct ExtendedAttribute: Sendable {
         .init("user.chatfs.file-id") { ($0.item?.file?.id.rawValue).map { "\($0)" } },
         .init("user.chatfs.expires") { ($0.item?.relayExpiry?.seconds).map { "\($0)" } },
         .init("user.chatfs.chat") { $0.chat?.reference.description },
+        .init("user.chatfs.actions") { entry in
+            entry.chat.map { $0.actions.map(\.rawValue).joined(separator: " ") }
+        },
         .init("user.chatfs.pinned") { $0.isPinned ? "yes" : nil },
         .init("user.chatfs.link") { $0.item?.file?.link },
         .init(

@@ -58,7 +58,14 @@ public struct APIChatInfo: Hashable, Sendable {
         Chat(
             reference: reference.chat, displayName: displayName, updatedAt: updatedAt,
             sendingRefused: sendingRefused, isNamedByUser: isNamedByUser,
-            verification: isVerified ? .verified : .unverified)
+            verification: isVerified ? .verified : .unverified,
+            supportedActions: Self.supportedActions(in: reference.chat))
+    }
+
+    /// Returns the actions that the core carries out. All messages of notes are the user's own, and their files come
+    /// from no relay; a phone may have files of notes that are not on this machine.
+    static func supportedActions(in chat: ChatReference) -> Set<ChatAction> {
+        if case .notes = chat { [.upload, .sendText, .messages, .keep] } else { .all }
     }
 
     init?(info json: JSONValue) {

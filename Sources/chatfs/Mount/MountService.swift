@@ -127,6 +127,15 @@ struct MountService: ControlService {
         }
     }
 
+    /// - Throws: `.refused` if the core of the chat cannot do this.
+    private func chat(_ name: String, for action: ChatAction) throws(ProgramError) -> ChatReference {
+        let chat = try folder(name).chat
+        guard chat.supportedActions.contains(action) else {
+            throw ProgramError(.refused, "There is nothing to mute, to mark as read or to keep in this chat.")
+        }
+        return chat.reference
+    }
+
     private func entry(
         _ path: String, isHashing: Bool = false
     ) async throws(ProgramError) -> EntryDescription {
@@ -148,11 +157,13 @@ struct MountService: ControlService {
     }
 
     func setMuted(_ isMuted: Bool, _ chat: String) async throws(ProgramError) {
-        try await chats.setMuted(isMuted, folder(chat).chat.reference)
+        // What was muted by an earlier version can be unmuted.
+        let reference = try isMuted ? self.chat(chat, for: .mute) : folder(chat).chat.reference
+        try await chats.setMuted(isMuted, reference)
     }
 
     func keep(_ what: String?, of chat: String) async throws(ProgramError) {
-        try await chats.keep(what, folder(chat).chat.reference)
+        try await chats.keep(what, self.chat(chat, for: .keep))
     }
 
     func setSuspended(_ isSuspended: Bool) async {
@@ -160,12 +171,12 @@ struct MountService: ControlService {
     }
 
     func markRead(_ chat: String) throws(ProgramError) {
-        let folder = try folder(chat)
+        let reference = try self.chat(chat, for: .markRead)
         guard let notifications = notifications() else {
             throw ProgramError(
                 .refused, "There are no unread counts: the mount runs with '--notifications off'.")
         }
-        notifications.markRead(folder.chat.reference)
+        notifications.markRead(reference)
     }
 
     func change(_ path: String, _ action: CacheRequest.Action) async throws(ProgramError) -> EntryAnswer {

@@ -16,7 +16,7 @@ extension ProgramChat {
         self.init(
             chat: folder.chat.reference.description, kind: kind, folder: folder.name,
             name: folder.chat.displayName, updated: folder.chat.updatedAt.seconds,
-            refused: folder.chat.sendingRefused)
+            refused: folder.chat.sendingRefused, actions: folder.chat.actions.map(\.rawValue))
     }
 }
 

@@ -68,6 +68,14 @@ struct ResponseDecodingTests {
         #expect(try Self.answer("sQLResult", #","rows":["a",null,"b"]"#) == .rows(["a", "b"]))
     }
 
+    @Test("saved notes have no unread messages")
+    func notes() throws {
+        let notes = try Self.chat(#"{"noteFolderId":1}"#) { APIChatInfo(notes: $0) }
+        #expect(notes.chat.actions == [.upload, .sendText, .messages, .keep])
+        let contact = try Self.chat(Self.contact) { APIChatInfo(contact: $0) }
+        #expect(contact.chat.actions == ChatAction.allCases)
+    }
+
     @Test("simple answers decode by name")
     func simple() throws {
         #expect(try Self.answer("cmdOk") == .done && Self.answer("chatStarted") == .chatStarted)

@@ -33,10 +33,12 @@ static char *relays_in(const char *sentence) {
 }
 
 void chatfs_entry_init(ChatfsEntry *entry, const char *state, const char *direction, const char *error,
-                       const char *link, const char *pinned) {
+                       const char *link, const char *pinned, const char *actions) {
     *entry = (ChatfsEntry){0};
     if (!state || strlen(state) >= sizeof entry->state) return;
     strcpy(entry->state, state);
+    if (actions && strlen(actions) + 3 <= sizeof entry->actions)
+        snprintf(entry->actions, sizeof entry->actions, " %s ", actions);
     entry->is_sent = direction && !strcmp(direction, "sent");
     entry->is_received = direction && !strcmp(direction, "received");
     entry->has_problem = error && *error;
@@ -71,12 +73,14 @@ void chatfs_entry_read(ChatfsEntry *entry, const char *path) {
     char *error = state ? attribute(path, "user.chatfs.error", 16384) : NULL;
     char *link = state ? attribute(path, "user.chatfs.link", 65536) : NULL;
     char *pinned = state ? attribute(path, "user.chatfs.pinned", 64) : NULL;
-    chatfs_entry_init(entry, state, direction, error, link, pinned);
+    char *actions = state ? attribute(path, "user.chatfs.actions", sizeof entry->actions - 3) : NULL;
+    chatfs_entry_init(entry, state, direction, error, link, pinned, actions);
     free(state);
     free(direction);
     free(error);
     free(link);
     free(pinned);
+    free(actions);
 }
 
 void chatfs_entry_clear(ChatfsEntry *entry) {
@@ -89,10 +93,11 @@ const ChatfsAction *chatfs_action(size_t index) {
     return index < COUNT(chatfs_actions) ? &chatfs_actions[index] : NULL;
 }
 
-static bool is_among(const char *state, const char *states) {
-    char word[sizeof((ChatfsEntry *)0)->state + 3];
-    snprintf(word, sizeof word, " %s ", state);
-    return strstr(states, word);
+/* Whether the list, with a space on both sides of each word, has this one. */
+static bool is_among(const char *word, const char *words) {
+    char padded[32];
+    int length = snprintf(padded, sizeof padded, " %s ", word);
+    return length > 2 && (size_t)length < sizeof padded && strstr(words, padded);
 }
 
 bool chatfs_entry_allows(const ChatfsEntry *entry, const ChatfsAction *action) {
@@ -105,7 +110,7 @@ bool chatfs_entry_allows(const ChatfsEntry *entry, const ChatfsAction *action) {
     if (!strcmp(action->needs, "unpinned")) return !entry->has_relays && !entry->is_pinned;
     if (!strcmp(action->needs, "resend")) return entry->may_resend;
     if (!strcmp(action->needs, "link")) return entry->link;
-    return !*action->needs;
+    return !*action->needs || is_among(action->needs, entry->actions);
 }
 
 /* Whether the text has this line. */

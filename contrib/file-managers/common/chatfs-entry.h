@@ -31,6 +31,8 @@ typedef struct {
 typedef struct {
     char state[24];
     bool is_sent, is_received, has_problem, has_relays, may_resend, is_pinned;
+    /* The possible actions of a chat, each with a space on both sides. */
+    char actions[128];
     /* A relay that awaits approval is in the user's own network. */
     bool has_inner_relay;
     /* Of the heap, or NULL. */
@@ -41,7 +43,7 @@ typedef struct {
 
 /* Any of the texts may be NULL. */
 void chatfs_entry_init(ChatfsEntry *entry, const char *state, const char *direction, const char *error,
-                       const char *link, const char *pinned);
+                       const char *link, const char *pinned, const char *actions);
 /* Reads the extended attributes; the folder of a chat has the state "chat". Waits for the mount, so never in a main loop. */
 void chatfs_entry_read(ChatfsEntry *entry, const char *path);
 void chatfs_entry_clear(ChatfsEntry *entry);

@@ -19,7 +19,7 @@ class Action:
     icon: str
     # Values of user.chatfs.state, or "chat" for the folder of a chat; none: any.
     states: tuple = ()
-    # A fact of an entry, see Entry.has.
+    # A fact of an entry, see Entry.has; of a chat, one of its possible actions.
     needs: str = ""
     # The question before the action.
     question: str = ""
@@ -38,12 +38,12 @@ ACTIONS = (
     Action("retry", "Send Again…", "view-refresh", ("failed", "unsure", "draft", "recovered"), "resend",
            "Look into the chat first: what is there already may arrive twice. Send what is selected again?"),
     Action("copy-link", "Copy Link", "edit-copy", (), "link"),
-    Action("send-text", "Send a Text…", "mail-message-new", ("chat",)),
-    Action("show-messages", "Show Messages", "text-x-generic", ("chat",)),
-    Action("mark-read", "Mark as Read", "mail-mark-read", ("chat",)),
-    Action("mute", "Mute or Unmute", "notification-disabled", ("chat",)),
-    Action("approve-all", "Approve All Relays…", "dialog-ok", ("chat",)),
-    Action("keep-all", "Keep Everything", "emblem-favorite", ("chat",), "",
+    Action("send-text", "Send a Text…", "mail-message-new", ("chat",), "send_text"),
+    Action("show-messages", "Show Messages", "text-x-generic", ("chat",), "messages"),
+    Action("mark-read", "Mark as Read", "mail-mark-read", ("chat",), "mark_read"),
+    Action("mute", "Mute or Unmute", "notification-disabled", ("chat",), "mute"),
+    Action("approve-all", "Approve All Relays…", "dialog-ok", ("chat",), "approve"),
+    Action("keep-all", "Keep Everything", "emblem-favorite", ("chat",), "keep",
            "Everything that comes in this chat is then received before it expires, however large it is. Keep "
            "everything?"),
     Action("save-all", "Save Everything", "document-save", ("chat",), "",
@@ -66,7 +66,7 @@ EMBLEMS = (
     (("delivered",), ("emblem-chatfs-delivered", "emblem-shared", "mail-sent-symbolic")),
 )
 
-ATTRIBUTES = ("state", "direction", "error", "link", "pinned")
+ATTRIBUTES = ("state", "direction", "error", "link", "pinned", "actions")
 # For the folder of a chat, which has no state.
 CHAT_ATTRIBUTE = "chat"
 CHAT = "chat"
@@ -89,6 +89,8 @@ class Entry:
     error: str = ""
     link: str = ""
     pinned: str = ""
+    # Of a chat: the possible ones, with spaces between.
+    actions: str = ""
 
     def has(self, fact):
         if fact == "relays":
@@ -107,7 +109,7 @@ class Entry:
             return self.direction == "sent" and (self.state != "draft" or "chatfs retry" in self.error)
         if fact == "link":
             return self.link != ""
-        return fact == ""
+        return fact == "" or fact in self.actions.split()
 
     def allows(self, action):
         return (self.state != "" and (not action.states or self.state in action.states)

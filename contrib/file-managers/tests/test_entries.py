@@ -1,5 +1,6 @@
 """Menu items and emblems of entries: equal in Python and C, and useful in each state."""
 
+import dataclasses
 import itertools
 import os
 import re
@@ -25,6 +26,7 @@ INNER_RELAY = ("The file is on a relay inside this machine's own network, which 
                "chatfs approve xftp://key@192.168.1.2:443")
 KILLED = "The program that wrote it was killed: write it again, or use chatfs retry to send it as it is."
 LINK = "https://relay.example/file#key"
+ALL = "upload send_text messages mark_read mute approve keep"
 
 # Prints the C code's results for the entries on standard input, a line each, separated by tabs.
 PROGRAM = r"""
@@ -32,14 +34,14 @@ PROGRAM = r"""
 #include <string.h>
 #include "chatfs-entry.h"
 int main(int count, char **words) {
-    char line[4096], *fields[5];
+    char line[4096], *fields[6];
     for (int index = 1; index < count; index++) printf("%d\n", chatfs_mountpoint(words[index]) != NULL);
     while (fgets(line, sizeof line, stdin)) {
         line[strcspn(line, "\n")] = 0;
         char *rest = line;
-        for (int field = 0; field < 5; field++) fields[field] = strsep(&rest, "\t");
+        for (int field = 0; field < 6; field++) fields[field] = strsep(&rest, "\t");
         ChatfsEntry entry;
-        chatfs_entry_init(&entry, fields[0], fields[1], fields[2], fields[3], fields[4]);
+        chatfs_entry_init(&entry, fields[0], fields[1], fields[2], fields[3], fields[4], fields[5]);
         for (size_t index = 0; chatfs_action(index); index++)
             if (chatfs_entry_allows(&entry, chatfs_action(index))) printf("%s ", chatfs_action(index)->name);
         const char *const *icons = chatfs_entry_emblems(&entry);
@@ -60,7 +62,7 @@ int main(int count, char **words) {
     ChatfsEntry entries[8];
     const ChatfsEntry *chosen[8];
     for (int index = 1; index < count; index++) {
-        chatfs_entry_init(&entries[index], "remote", "received", words[index], NULL, NULL);
+        chatfs_entry_init(&entries[index], "remote", "received", words[index], NULL, NULL, NULL);
         chosen[index - 1] = &entries[index];
     }
     const ChatfsAction *action = NULL;
@@ -119,11 +121,21 @@ class Offers(unittest.TestCase):
             self.assertEqual(names(Entry(state, "received", "Gone.")), ["explain"])
 
     def test_the_folder_of_a_chat_has_a_menu_of_its_own(self):
-        self.assertEqual(names(Entry(CHAT)), ["send-text", "show-messages", "mark-read", "mute", "approve-all", "keep-all",
-                                              "save-all"])
+        self.assertEqual(names(Entry(CHAT, actions=ALL)), [
+            "send-text", "show-messages", "mark-read", "mute", "approve-all", "keep-all", "save-all"])
         self.assertEqual(Entry(CHAT).emblems, ())
         self.assertEqual(names(Entry(CHAT, error="The keys have changed."))[0], "explain")
         self.assertEqual(Entry(CHAT, error="The keys have changed.").emblems[0], "emblem-important")
+
+    def test_a_chat_offers_only_what_it_can_do(self):
+        # Links, saved notes, and a group of which the user is an observer.
+        self.assertEqual(names(Entry(CHAT, actions="upload mark_read mute approve")),
+                         ["mark-read", "mute", "approve-all", "save-all"])
+        self.assertEqual(names(Entry(CHAT, actions="upload messages")), ["show-messages", "save-all"])
+        self.assertNotIn("send-text", names(Entry(CHAT, error="You are an observer.", actions=ALL.replace("send_text ", ""))))
+        self.assertEqual(names(Entry(CHAT)), ["save-all"])
+        # A word is not found in another.
+        self.assertEqual(names(Entry(CHAT, actions="mark_readable unmute keep_none")), ["save-all"])
 
     def test_unapproved_relays_are_approved_before_receiving(self):
         self.assertEqual(names(Entry("remote", "received", UNKNOWN_RELAY)), ["explain", "approve"])
@@ -211,9 +223,10 @@ class Agreement(unittest.TestCase):
     def test_of_every_entry(self):
         entries = [Entry(*values) for values in itertools.product(
             STATES + ("", CHAT, "an-unknown-state", "a-state-much-longer-than-any-there-is"), ("", "sent", "received"),
-            ("", "Failed.", UNKNOWN_RELAY, KILLED, "chatfs approve"), ("", LINK), ("", "yes"))]
+            ("", "Failed.", UNKNOWN_RELAY, KILLED, "chatfs approve"), ("", LINK), ("", "yes"),
+            ("", ALL, "upload messages", "unmute keep"))]
         with tempfile.TemporaryDirectory() as folder:
-            text = "".join("\t".join((entry.state, entry.direction, entry.error, entry.link, entry.pinned)) + "\n" for entry in entries)
+            text = "".join("\t".join(dataclasses.astuple(entry)) + "\n" for entry in entries)
             said = subprocess.run([build(folder, PROGRAM), "/", "/proc"], input=text, stdout=subprocess.PIPE, text=True,
                                   check=True).stdout.splitlines()
         self.assertEqual(said[:2], ["0", "0"], "nothing of ChatFS is mounted there")

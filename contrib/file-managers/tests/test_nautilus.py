@@ -92,8 +92,9 @@ class Information(unittest.TestCase):
 
     def test_the_folder_of_a_chat_is_told_by_its_attribute(self):
         folder = File("/mount/Bob")
-        self.tell(folder, chat="@4")
+        self.tell(folder, chat="@4", actions="upload messages")
         self.assertEqual(self.module.kept(folder).state, "chat")
+        self.assertEqual([action.name for action, _ in self.module.offers([self.module.kept(folder)])], ["show-messages", "save-all"])
         self.assertEqual(folder.attributes[self.module.STATE], "")
         self.tell(folder)
         self.assertEqual(self.module.kept(folder).state, "")

@@ -28,7 +28,8 @@ struct ChatTable {
         guard let reference = ChatReference(row.text("chat")) else { return nil }
         return Chat(
             reference: reference, displayName: row.text("name"), updatedAt: row.timestamp("updated"),
-            sendingRefused: row.textOrNil("refused"), isNamedByUser: row.bool("named"))
+            sendingRefused: row.textOrNil("refused"), isNamedByUser: row.bool("named"),
+            supportedActions: APIChatInfo.supportedActions(in: reference))
     }
 
     /// Writes a chat. A new one counts as compared, because its walk reads all its messages.
