@@ -20,6 +20,15 @@ import Testing
         #expect(LastErrorLine.text(try error("", at: 9_999), now: now) == "last error 1 s ago: no answer")
     }
 
+    @Test func plannedAttemptIsShownUntilItsTime() throws {
+        var last = try error("a", at: 9_990)
+        last.nextTry = 10_020
+        let line = LastErrorLine.text(last, now: Timestamp(seconds: 10_000))
+        #expect(line == "last error 10 s ago: a: no answer The next attempt is in 20 s.")
+        let later = LastErrorLine.text(last, now: Timestamp(seconds: 10_020))
+        #expect(later == "last error 30 s ago: a: no answer")
+    }
+
     @Test func oldOrMissingErrorIsNotShown() throws {
         #expect(LastErrorLine.text(nil, now: Timestamp(seconds: 1)) == nil)
         #expect(LastErrorLine.text(try error("a", at: 0), now: Timestamp(seconds: 86_400)) == nil)

@@ -113,6 +113,17 @@ struct ProgramWordsTests {
         #expect(Self.status([], isSuspended: true).suspended)
     }
 
+    @Test("a planned attempt has its time")
+    func nextTry() {
+        var status = SyncStatus()
+        status.add(EntryReport(state: .remote, progress: 0, problem: "No answer."))
+        status.nextTry = Timestamp(seconds: 77)
+        #expect(ProgramStatus(status, isSuspended: false).nextTry == 77)
+        #expect(ProgramStatus(status, isSuspended: true).nextTry == nil)
+        status.coreProblem = "The core is away."
+        #expect(ProgramStatus(status, isSuspended: false).nextTry == nil)
+    }
+
     @Test("keep obstacles have words")
     func keeping() {
         let words = [KeepObstacle.metered, .disk, .approval, .upload, .failure].map(\.words)

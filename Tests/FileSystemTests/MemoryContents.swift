@@ -29,6 +29,7 @@ final class MemoryContents: ContentStore {
     /// Number of fetches of each file's first chunk.
     let beginnings = Lock<[FileID: Int]>([:])
     let pinned = Lock<Set<FileID>>([])
+    let conditions = Lock<[FileID: HydrationCondition]>([:])
     /// Number of requests for conditions.
     let asked = Lock(0)
 
@@ -48,7 +49,7 @@ final class MemoryContents: ContentStore {
     func remove(_ file: FileID, atOnce: Bool) { removed.withLock { $0[file] = atOnce } }
     func condition(of file: FileID) -> HydrationCondition {
         asked.withLock { $0 += 1 }
-        return HydrationCondition()
+        return conditions.withLock { $0[file] } ?? HydrationCondition()
     }
     func isPinned(_ file: FileID) -> Bool { pinned.withLock { $0.contains(file) } }
     func present() -> [ChatItem] { here.withLock { $0 } }

@@ -1,5 +1,6 @@
 import ChatCore
 import Glibc
+import Hydration
 import Namespace
 import TestSupport
 import Testing
@@ -60,12 +61,19 @@ struct StatusReasonTests {
         try await wait(until: "the error is noted") {
             await fixture.fileSystem.status().lastError?.path == "bob/a.bin"
         }
+        let file = try #require(fixture.core.state.withLock { $0.items[0].file })
+        #expect(await fixture.fileSystem.status().lastError?.nextTry == nil)
+        fixture.contents.conditions.withLock {
+            $0[file.id] = HydrationCondition(problem: problem, nextTry: .seconds(20))
+        }
+        #expect(await fixture.fileSystem.status().lastError?.nextTry != nil)
+        fixture.contents.conditions.withLock { $0[file.id] = nil }
         Self.change(fixture, .rcvComplete)
         try await wait(until: "it is complete") {
             await fixture.fileSystem.status().transfers.isEmpty
         }
         let last = await fixture.fileSystem.status().lastError
         #expect(last?.error == "relay.example.org does not answer.")
-        #expect((last?.time ?? 0) > 0)
+        #expect((last?.time ?? 0) > 0 && last?.nextTry == nil)
     }
 }

@@ -2,6 +2,7 @@ import Base
 import ChatCore
 import FileSystem
 import Glibc
+import Hydration
 import Namespace
 import TestSupport
 import Testing
@@ -57,6 +58,27 @@ struct SyncStatusTests {
         }
         fixture.core.tell(.itemChanged(item, .completed))
         try await wait(until: "it is counted no more") { await fs.syncStatus().pending == first.pending - 1 }
+        await fixture.end()
+    }
+
+    @Test("the next attempt of the first problem is known")
+    func nextTry() async throws {
+        let fixture = try await Fixture.make(items: Self.fill)
+        let fs = fixture.fileSystem
+        #expect(await fs.syncStatus().nextTry == nil)
+        let items = fixture.core.state.withLock { $0.items }
+        let file = try #require(items.first { $0.file?.name == "e.bin" }?.file)
+        // A new time changes no count.
+        var times: [Timestamp] = []
+        for pause in [Duration.seconds(20), .seconds(9000)] {
+            fixture.contents.conditions.withLock {
+                $0[file.id] = HydrationCondition(problem: Self.problem, nextTry: pause)
+            }
+            let status = await fs.syncStatus()
+            #expect(status.problem == Self.problem.sentence)
+            times.append(try #require(status.nextTry))
+        }
+        #expect(times[0] < times[1])
         await fixture.end()
     }
 

@@ -96,14 +96,18 @@ public struct ProgramStatus: Codable, Hashable, Sendable {
     public var suspended: Bool
     /// Problem of the core, else of the first failed entry.
     public var lastError: String?
+    /// Time of the next attempt after `lastError` in seconds since 1970; nil if none is planned.
+    public var nextTry: Int64?
 
     private enum CodingKeys: String, CodingKey {
         case connected, synced, pending, failed, suspended
         case lastError = "last_error"
+        case nextTry = "next_try"
     }
 
     public init(
-        connected: Bool, synced: Bool, pending: Int, failed: Int, suspended: Bool, lastError: String?
+        connected: Bool, synced: Bool, pending: Int, failed: Int, suspended: Bool, lastError: String?,
+        nextTry: Int64? = nil
     ) {
         self.connected = connected
         self.synced = synced
@@ -111,6 +115,7 @@ public struct ProgramStatus: Codable, Hashable, Sendable {
         self.failed = failed
         self.suspended = suspended
         self.lastError = lastError
+        self.nextTry = nextTry
     }
 }
 

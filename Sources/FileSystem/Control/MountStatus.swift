@@ -23,6 +23,8 @@ public struct MountStatus: Codable, Sendable {
         /// Seconds since 1970.
         public var time: Int64
         public var error: String
+        /// Time of the next attempt in seconds since 1970; nil if none is planned.
+        public var nextTry: Int64?
     }
 
     /// Files that relays are about to drop, and the progress of keep rules (`chatfs keep`).

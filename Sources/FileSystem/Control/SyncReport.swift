@@ -37,6 +37,8 @@ final class SyncReport: Sendable {
             if let report = entries.report(on: node) { status.add(report) }
         }
         status.add(await itemStatus())
+        // Not counted with the items, because it changes without them.
+        status.nextTry = status.problemItem.flatMap { entries.report(on: $0)?.nextTry }
         return status
     }
 
@@ -68,7 +70,7 @@ final class SyncReport: Sendable {
         }
         var status = SyncStatus()
         for item in items.sorted(by: { $0.id < $1.id }) where names.node(of: item.chat) != nil {
-            if let report = entries.report(on: item) { status.add(report) }
+            if let report = entries.report(on: item) { status.add(report, of: item) }
         }
         return (status, isComplete)
     }

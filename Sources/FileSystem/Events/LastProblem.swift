@@ -7,7 +7,8 @@ final class LastProblem: Sendable {
     private let names: Namespace
     private let entries: EntryReporter
     private let clock: any WallClock
-    private let last = Lock<MountStatus.LastError?>(nil)
+    /// The node is nil if the error concerns the whole mount.
+    private let last = Lock<(error: MountStatus.LastError, node: Node?)?>(nil)
 
     init(names: Namespace, entries: EntryReporter, clock: any WallClock) {
         self.names = names
@@ -15,7 +16,13 @@ final class LastProblem: Sendable {
         self.clock = clock
     }
 
-    var value: MountStatus.LastError? { last.withLock { $0 } }
+    var value: MountStatus.LastError? {
+        guard let noted = last.withLock({ $0 }) else { return nil }
+        var error = noted.error
+        // nil if the entry has recovered.
+        error.nextTry = noted.node.flatMap { entries.report(on: $0)?.nextTry?.seconds }
+        return error
+    }
 
     /// Looks at an entry that changed. Held drafts and cancelled transfers are no errors.
     func look(at node: Node) {
@@ -24,12 +31,15 @@ final class LastProblem: Sendable {
         case .draft, .recovered, .cancelled, .stored, .hydrated, .sent, .delivered: return
         case .remote, .receiving, .queued, .sending, .unsure, .failed, .expired, .blocked: break
         }
-        note(error, path: names.path(of: node))
+        note(error, at: names.path(of: node), node)
     }
 
-    /// - Parameter path: Empty if the error concerns the whole mount.
-    func note(_ error: String, path: String = "") {
+    /// Takes an error of the whole mount.
+    func note(_ error: String) { note(error, at: "", nil) }
+
+    private func note(_ error: String, at path: String, _ node: Node?) {
         let now = clock.now().seconds
-        last.withLock { $0 = MountStatus.LastError(path: path, time: now, error: error) }
+        let noted = MountStatus.LastError(path: path, time: now, error: error)
+        last.withLock { $0 = (error: noted, node: node) }
     }
 }

@@ -12,6 +12,8 @@ struct EntryReport {
     var problem: String?
     /// The problem without the time of the next attempt.
     var cause: String?
+    /// Time of the next attempt, if one is planned.
+    var nextTry: Timestamp?
     /// The next step while nothing is wrong; nil if bytes move, or nothing is left to do.
     var wait: String?
 
@@ -87,6 +89,7 @@ struct EntryReporter: Sendable {
             report.cause = problem.sentence
             report.problem = problem.sentence
             if let pause = condition.nextTry, !problem.isFinal {
+                report.nextTry = clock.now().advanced(by: pause)
                 report.problem =
                     problem.sentence + " The next attempt is in \(pause.components.seconds + 1) s."
             }

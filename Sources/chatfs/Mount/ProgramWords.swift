@@ -45,6 +45,8 @@ extension ProgramStatus {
         self.init(
             connected: isReachable, synced: isReachable && status.pending == 0 && status.failed == 0,
             pending: status.pending, failed: status.failed, suspended: isSuspended,
-            lastError: status.coreProblem ?? status.problem)
+            lastError: status.coreProblem ?? status.problem,
+            // Suspended transfers and those of an unreachable core wait for its return.
+            nextTry: isReachable && !isSuspended ? status.nextTry?.seconds : nil)
     }
 }

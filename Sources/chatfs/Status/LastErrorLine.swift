@@ -12,6 +12,8 @@ enum LastErrorLine {
         let age = max(0, now.seconds - last.time)
         guard age < longest else { return nil }
         let subject = last.path.isEmpty ? "" : "\(last.path): "
-        return "last error \(StatusTotals.time(UInt64(age))) ago: \(subject)\(last.error)"
+        let pause = (last.nextTry ?? 0) - now.seconds
+        let next = pause > 0 ? " The next attempt is in \(StatusTotals.time(UInt64(pause)))." : ""
+        return "last error \(StatusTotals.time(UInt64(age))) ago: \(subject)\(last.error)\(next)"
     }
 }
