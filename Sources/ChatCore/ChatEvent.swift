@@ -30,9 +30,9 @@ public enum ChatEvent: Sendable {
     case serverRefused(String)
     /// A contact request or group invitation arrived or was answered (`AddressKeeping.requests`).
     case requestsChanged
-    /// Texts expired, or an official core deleted them: the ids of their log lines, of an official core the numbers of
-    /// its items. A deletion by a peer of the embedded core is a line of the log instead.
-    case textsGone([String])
+    /// Texts expired, or an official core deleted them. A deletion by a peer of the embedded core is a line of the log
+    /// instead.
+    case textsGone([TextReference])
     /// A text without a file arrived at an official core. Of its chats only a phone's have logs (`TextKeeping`), which old
     /// texts make grow too.
     case textArrived(ChatItem)

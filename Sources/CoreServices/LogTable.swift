@@ -55,9 +55,14 @@ extension LogTable {
     }
 
     /// Returns a replacement of the same length for a line that is gone, so that later offsets stay valid.
-    /// - Parameter id: The id of the message, of characters that JSON does not escape.
-    public static func blank(_ id: String, length: Int) -> [UInt8] {
-        let left = Array(#"{"event":"disappeared","id":"\#(id)"}"#.utf8.prefix(max(length - 1, 0)))
+    /// - Parameters:
+    ///   - id: The id of the message, of characters that JSON does not escape.
+    ///   - member: The id of its author in a group, of such characters. Omitted if the line is too short for it.
+    public static func blank(_ id: String, by member: String? = nil, length: Int) -> [UInt8] {
+        let front = #"{"event":"disappeared","id":"\#(id)""#
+        let long = front + (member.map { #","member":"\#($0)""# } ?? "") + "}"
+        let text = long.utf8.count < length ? long : front + "}"
+        let left = Array(text.utf8.prefix(max(length - 1, 0)))
         let padding = [UInt8](repeating: UInt8(ascii: " "), count: max(length - 1 - left.count, 0))
         return left + padding + [UInt8(ascii: "\n")]
     }

@@ -182,10 +182,12 @@ struct Removals: Sendable {
     private func writeDeletion(
         of item: ItemID, _ direction: ChatItem.Direction, to side: ChatSide, _ change: ProfileChange
     ) throws {
-        guard let id = try change.tables.messageLog.message(of: item) else { return }
+        guard let message = try change.tables.messageLog.text(of: item) else { return }
         let sender = try change.tables.directory.profiles.name(of: store.profile.id)
-        let line = MessageLine(
-            .deletion, of: id, at: store.clock.now(), direction, by: sender ?? store.profile.displayName)
+        var line = MessageLine(
+            .deletion, of: message.id, at: store.clock.now(), direction,
+            by: sender ?? store.profile.displayName)
+        if let author = message.author.flatMap(SharedMessageTable.author) { line.author = author }
         try change.write(line, to: side)
     }
 

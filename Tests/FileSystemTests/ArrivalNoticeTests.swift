@@ -92,11 +92,30 @@ import Testing
         await fixture.end()
     }
 
+    @Test func deletionsNameChatAndMember() async throws {
+        let lines = """
+            {"event":"deletion","id":"a","direction":"received","member":"eve","sender":"x"}
+            {"event":"deletion","id":"a","direction":"received","sender":"x"}
+            {"event":"deletion","id":"a","direction":"sent","sender":"x"}
+
+            """
+        let fixture = try await Fixture.make { core in
+            core.state.withLock { $0.logs[Fixture.bob] = Array(lines.utf8) }
+        }
+        let source = NotificationSource(
+            core: fixture.core, contents: fixture.contents, lister: fixture.fileSystem.lister)
+        source.texts.follow(from: [:])
+        let gone = [TextReference("a", by: "eve", in: Fixture.bob), TextReference("a", in: Fixture.bob)]
+        #expect(await source.missedTexts() == gone.map { .gone(.text($0)) })
+        await fixture.end()
+    }
+
     @Test func arrivalsGoneWhileUnmountedAreNotUnread() async throws {
         let lines = """
             {"event":"message","id":"here","direction":"received","sender":"bob","text":"hello"}
             {"event":"disappeared","id":"expired"}\("   ")
             {"event":"disappeared","id":"read"}
+            {"event":"disappeared","id":"other","member":"eve"}
 
             """
         let fixture = try await Fixture.make { core in
@@ -111,10 +130,10 @@ import Testing
                 "chatfs notifications 1\nbeginning 0\nhistory 0\nunread 1 \(bob)\nunread 7 \(bob)\n"
                     + "text \(bob) here\ntext \(bob) expired\ntext \(bob) other\n"))
         #expect(told.unread.byChat == [bob: 5])
-        #expect(await source.expiredTexts(since: told) == [.gone(.text("expired"))])
+        #expect(await source.expiredTexts(since: told) == [.gone(.text(TextReference("expired", in: bob)))])
         #expect(await source.removedFiles(since: told) == [.gone(.item(ItemID(7)))])
-        let gone = await source.events(of: .textsGone(["here", "x"]))
-        #expect(gone == [.gone(.text("here")), .gone(.text("x"))])
+        let gone = await source.events(of: .textsGone([TextReference("here", in: bob)]))
+        #expect(gone == [.gone(.text(TextReference("here", in: bob)))])
         let reads = fixture.core.state.withLock { state in
             state.itemRefusal = ChatError(.file(.timedOut), "The core does not answer.")
             return state.itemReads

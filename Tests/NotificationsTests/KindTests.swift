@@ -11,7 +11,9 @@ struct KindTests {
     private static func text(
         _ id: String, _ words: String, in chat: ChatReference = .direct(1), by sender: String = ""
     ) -> NotifiedFile {
-        NotifiedFile(.text(id), in: chat, named: "Bob", name: "", sender: sender, caption: words)
+        NotifiedFile(
+            .text(TextReference(id, in: chat)), in: chat, named: "Bob", name: "", sender: sender,
+            caption: words)
     }
 
     private static func request(_ number: Int64, by name: String, group: String = "") -> NotifiedFile {
@@ -269,7 +271,7 @@ struct UnreadTests {
     @Test("reading the log reads its texts")
     func log() {
         var fixture = Fixture()
-        let text = NotifiedFile(.text("a"), in: .direct(1), named: "Bob", name: "", caption: "Words")
+        let text = Self.text("a", "Words")
         fixture.add(.wrote(text, end: 5))
         fixture.arrive(1...1)
         fixture.pass(.seconds(5))
@@ -282,12 +284,12 @@ struct UnreadTests {
     func deletedTexts() {
         var fixture = Fixture()
         for id in ["a", "b", "c"] {
-            let text = NotifiedFile(.text(id), in: .direct(1), named: "Bob", name: "", caption: id)
+            let text = Self.text(id, id)
             fixture.add(.wrote(text, end: UInt64(id.utf8.first ?? 0)))
         }
         fixture.pass(.seconds(5))
         #expect(fixture.machine.told.unread.count == 3 && fixture.take().contains(.count(3)))
-        for _ in 0..<2 { fixture.add(.gone(.text("b"))) }
+        for _ in 0..<2 { fixture.add(.gone(.text(TextReference("b", in: .direct(1))))) }
         fixture.pass(.seconds(5))
         #expect(fixture.machine.unread == [.direct(1): 2])
         let effects = fixture.take()
@@ -295,20 +297,48 @@ struct UnreadTests {
         #expect(effects.contains { if case .show(_, let text) = $0 { text.isQuiet } else { false } })
         // Also in the next mount.
         var next = Fixture(told: fixture.machine.told)
-        for id in ["a", "c"] { next.add(.gone(.text(id))) }
+        for id in ["a", "c"] { next.add(.gone(.text(TextReference(id, in: .direct(1))))) }
         next.pass(.seconds(10))
         #expect(next.machine.told.unread.isEmpty)
         let records = next.take()
         #expect(records.contains { if case .record(let told) = $0 { told.unread.isEmpty } else { false } })
     }
 
+    @Test("a peer's id of a text is no text of another chat or member")
+    func repeatedIDs() {
+        var fixture = Fixture()
+        let club = ChatReference.group(2)
+        let texts = [
+            TextReference("a", in: .direct(1)), TextReference("a", by: "eve", in: club),
+            TextReference("a", by: "zoe", in: club),
+        ]
+        for (number, text) in texts.enumerated() {
+            fixture.add(
+                .wrote(
+                    NotifiedFile(.text(text), in: text.chat, named: "x", name: "", caption: "x"),
+                    end: UInt64(number + 1)))
+        }
+        for stranger in [
+            TextReference("a", in: .direct(7)), TextReference("a", in: club),
+            TextReference("a", by: "bob", in: club), TextReference("a", by: "eve", in: .group(3)),
+        ] { fixture.add(.gone(.text(stranger))) }
+        fixture.pass(.seconds(5))
+        #expect(fixture.machine.unread == [.direct(1): 1, club: 2])
+        // Also in the next mount.
+        var next = Fixture(told: fixture.machine.told)
+        next.add(.gone(.text(TextReference("a", in: .direct(7)))))
+        next.add(.gone(.text(texts[1])))
+        next.pass(.seconds(10))
+        #expect(next.machine.unread == [.direct(1): 1, club: 1])
+    }
+
     @Test("early deletion leaves no count")
     func deletedEarly() {
         var fixture = Fixture(.periodic)
-        let text = NotifiedFile(.text("a"), in: .direct(1), named: "Bob", name: "", caption: "Words")
+        let text = Self.text("a", "Words")
         fixture.add(.wrote(text, end: 5))
         #expect(fixture.machine.unread == [.direct(1): 1])
-        fixture.add(.gone(.text("a")))
+        fixture.add(.gone(.text(TextReference("a", in: .direct(1)))))
         fixture.pass(.seconds(3600))
         #expect(fixture.machine.unread.isEmpty && fixture.shown().isEmpty)
     }
@@ -331,7 +361,7 @@ struct UnreadTests {
 
     @Test("arrivals seen before a report are not reported")
     func seenEarly() {
-        let text = NotifiedFile(.text("a"), in: .direct(1), named: "Bob", name: "", caption: "Words")
+        let text = Self.text("a", "Words")
         var fixture = Fixture(.periodic)
         fixture.add(.wrote(text, end: 5))
         fixture.pass(.seconds(60))

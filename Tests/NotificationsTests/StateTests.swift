@@ -18,7 +18,7 @@ struct StateTests {
         told.noteArrival(ItemID(13), in: .notes(1))
         for word in ["failure-9", "approval-draft-4"] { told.note(word) }
         for id in [9, 12] { told.noteUnread(ItemID(Int64(id)), in: .direct(1)) }
-        for id in ["a-_9", "b", "c"] { told.noteUnread(text: id, in: .group(3)) }
+        for id in ["a-_9", "b", "c"] { told.noteUnread(TextReference(id, in: .group(3))) }
         told.begin(logEnds: [.direct(1): 77], contacts: [.direct(1)])
         _ = told.noteContact(.direct(4))
         _ = told.beginProcess(in: "boot")
@@ -58,7 +58,8 @@ struct StateTests {
         var told = try #require(NotificationRecord(Self.filled().text + "texts #3 2\n"))
         #expect(told.unread.byChat[.group(3)] == 5)
         #expect(NotificationRecord(told.text) == told)
-        #expect(told.noteRead(.text("b")) && !told.noteRead(.text("b")))
+        let text = NotifiedEntry.text(TextReference("b", in: .group(3)))
+        #expect(told.noteRead(text) && !told.noteRead(text))
         #expect(told.unread.byChat[.group(3)] == 4)
         #expect(told.noteTextsRead(in: .group(3)) && told.unread.byChat[.group(3)] == nil)
     }
@@ -67,16 +68,18 @@ struct StateTests {
     func unreadTexts() {
         var unread = UnreadMessages()
         for id in ["two words", "", "line\nbreak", String(repeating: "x", count: 65), "plain"] {
-            unread.add(text: id, in: .direct(1))
+            unread.add(TextReference(id, in: .direct(1)))
         }
-        #expect(unread.byChat == [.direct(1): 5] && unread.textIDs == [.direct(1): ["plain"]])
+        #expect(unread.byChat == [.direct(1): 5] && unread.textWords == [.direct(1): ["plain"]])
         #expect(unread.lines == ["text @1 plain", "texts @1 4"])
-        for number in 0..<(2 * UnreadMessages.maxTexts) { unread.add(text: "\(number)", in: .direct(2)) }
+        for number in 0..<(2 * UnreadMessages.maxTexts) {
+            unread.add(TextReference("\(number)", in: .direct(2)))
+        }
         #expect(unread.byChat[.direct(2)] == UnreadMessages.maxTexts)
-        unread.add(text: "late", in: .direct(3))
+        unread.add(TextReference("late", in: .direct(3)))
         #expect(unread.byChat[.direct(3)] == 1 && unread.lines.contains("texts @3 1"))
         _ = unread.removeTexts(in: .direct(2))
-        unread.add(text: "later", in: .direct(3))
+        unread.add(TextReference("later", in: .direct(3)))
         #expect(unread.lines.contains("text @3 later"))
     }
 

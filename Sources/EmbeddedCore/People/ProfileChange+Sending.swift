@@ -109,7 +109,7 @@ extension ProfileChange {
         _ message: HandedMessageTable.Message, in chat: Int64?, _ outcome: HandedMessageTable.Outcome
     ) throws {
         if let item = message.item { try settle(item, outcome) }
-        guard let id = message.id, let chat, try tables.messageLog.holds(id, in: chat) else { return }
+        guard let id = message.id, let chat, try tables.messageLog.holdsOwn(id, in: chat) else { return }
         var line = MessageLine(.state, of: id, at: time, .sent, by: try ownName)
         switch outcome {
         case .sent: return

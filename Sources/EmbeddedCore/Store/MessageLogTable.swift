@@ -28,17 +28,11 @@ struct MessageLogTable: LogTable {
         return Dictionary(found, uniquingKeysWith: { first, _ in first })
     }
 
-    /// Returns the shared id of an item's message.
-    func message(of item: ItemID) throws -> SharedMessageID? {
-        try connection.first(
-            "SELECT shared_id FROM message_line WHERE item = ?", item.rawValue
-        ) { SharedMessageID(bytes: $0.bytes("shared_id")) } ?? nil
-    }
-
-    /// Whether the message has a line.
-    func holds(_ id: SharedMessageID, in chat: Int64) throws -> Bool {
+    /// Whether the own message has a line. Peers may repeat its id.
+    func holdsOwn(_ id: SharedMessageID, in chat: Int64) throws -> Bool {
         try connection.exists(
-            "SELECT 1 FROM message_line WHERE chat = ? AND shared_id = ?", chat, id.bytes)
+            "SELECT 1 FROM message_line WHERE chat = ? AND shared_id = ? AND coalesce(author, ?) = ?", chat,
+            id.bytes, SharedMessageTable.word(.own), SharedMessageTable.word(.own))
     }
 
     /// Whether the request was already sent.
@@ -68,6 +62,11 @@ struct MessageLogTable: LogTable {
         var id: SharedMessageID
         /// Stored word for the author; nil in lines of earlier releases.
         var author: String?
+
+        /// The author's id in a group.
+        var member: String? {
+            if case .member(let id)? = author.flatMap(SharedMessageTable.author) { id.text } else { nil }
+        }
     }
 
     /// Returns up to `count` expired texts of a profile, oldest first.
@@ -116,7 +115,7 @@ struct MessageLogTable: LogTable {
         for line in lines {
             try connection.execute(
                 "UPDATE message_line SET line = ?, disappears = NULL WHERE id = ?",
-                Self.blank(text.id.text, length: line.length), line.id)
+                Self.blank(text.id.text, by: text.member, length: line.length), line.id)
         }
         try touch(text.chat, at: time)
     }

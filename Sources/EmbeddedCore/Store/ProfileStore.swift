@@ -192,7 +192,9 @@ final class ProfileChange {
         try tables.messageLog.blank(text, at: time)
         try tables.sharedMessages.forget(text.id, by: text.author, in: text.chat)
         noteLogGrew(in: text.chat)
-        tell(.textsGone([text.id.text]))
+        if let chat = try tables.chats.chat(text.chat, of: profile)?.reference {
+            tell(.textsGone([TextReference(text.id.text, by: text.member, in: chat)]))
+        }
     }
 
     /// Call for each message that may expire.

@@ -18,7 +18,7 @@ struct SharedMessageTable {
 
     private static let own = "own"
 
-    private static func author(_ word: String) -> Author? {
+    static func author(_ word: String) -> Author? {
         switch word {
         case own: .own
         case "contact": .contact

@@ -62,12 +62,16 @@ struct MessageLine {
         author = direction == .sent ? .own : .contact
     }
 
+    /// The author's id in a group. Members choose the ids of their messages, so two may use the same.
+    private var member: String? { if case .member(let id) = author { id.text } else { nil } }
+
     /// The encoded line with its line break. Equal values give equal bytes.
     var bytes: [UInt8] {
         let text = JSONText.object(present: [
             "event": JSONText.string(event.rawValue), "id": JSONText.string(id.text),
             "time": JSONText.string(time.iso8601),
             "direction": JSONText.string(direction == .sent ? "sent" : "received"),
+            "member": member.map { JSONText.string($0) },
             "sender": JSONText.string(sender), "type": content.map { JSONText.string($0.typeName) },
             "text": content.map { JSONText.string($0.text) }, "quote": quote.map(Self.json),
             "file": file.map(Self.json), "forwarded": isForwarded ? "true" : nil,

@@ -260,7 +260,7 @@ public struct NotificationMachine: Sendable {
         for item in waiting.groups.filter(\.key.subject.isArrival).flatMap(\.items) {
             switch item.entry {
             case .item(let id): unread.add(id, in: item.chat)
-            case .text(let id): unread.add(text: id, in: item.chat)
+            case .text(let text): unread.add(text)
             case .draft, .request, .contact: break
             }
         }
@@ -363,7 +363,7 @@ public struct NotificationMachine: Sendable {
             case .item(let id):
                 told.noteArrival(id, in: item.chat)
                 if isUnread { told.noteUnread(id, in: item.chat) }
-            case .text(let id): if isUnread { told.noteUnread(text: id, in: item.chat) }
+            case .text(let text): if isUnread { told.noteUnread(text) }
             case .draft, .request, .contact: break
             }
         }

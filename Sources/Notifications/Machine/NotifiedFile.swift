@@ -4,8 +4,7 @@ import ChatCore
 public enum NotifiedEntry: Hashable, Sendable {
     case item(ItemID)
     case draft(Int64)
-    /// Id of the text's line in the log.
-    case text(String)
+    case text(TextReference)
     /// Number of the request (`WaitingRequest`).
     case request(Int64)
     case contact(ChatReference)
@@ -15,7 +14,7 @@ public enum NotifiedEntry: Hashable, Sendable {
         switch self {
         case .item(let id): "\(id.rawValue)"
         case .draft(let id): "draft-\(id)"
-        case .text(let id): "text-\(id)"
+        case .text(let text): "text-\(text.chat)-\(text.word)"
         case .request(let number): "request-\(number)"
         case .contact(let chat): "contact-\(chat)"
         }

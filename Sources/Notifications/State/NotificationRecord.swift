@@ -62,13 +62,13 @@ public struct NotificationRecord: Hashable, Sendable {
 
     mutating func noteUnread(_ item: ItemID, in chat: ChatReference) { unread.add(item, in: chat) }
 
-    mutating func noteUnread(text id: String, in chat: ChatReference) { unread.add(text: id, in: chat) }
+    mutating func noteUnread(_ text: TextReference) { unread.add(text) }
 
     /// Returns true if the item or the text was unread.
     mutating func noteRead(_ entry: NotifiedEntry) -> Bool {
         switch entry {
         case .item(let id): unread.remove(id)
-        case .text(let id): unread.remove(text: id)
+        case .text(let text): unread.remove(text)
         case .draft, .request, .contact: false
         }
     }

@@ -11,25 +11,25 @@ public struct UnreadMessages: Hashable, Sendable {
 
     /// The texts of a chat.
     struct Texts: Hashable, Sendable {
-        /// Ids of their lines in the log, which a deletion names.
-        var ids: Set<String> = []
+        /// Their words (`TextReference.word`), which a deletion names.
+        var words: Set<String> = []
         /// Number of texts in the record of an older version, and of those above the limit.
         var unnamed = 0
 
-        var count: Int { ids.count + unnamed }
+        var count: Int { words.count + unnamed }
     }
 
     /// Oldest first.
     private(set) var files: [File] = []
     private(set) var texts: [ChatReference: Texts] = [:]
     private var ids: Set<ItemID> = []
-    /// Number of ids of all texts.
+    /// Number of words of all texts.
     private var namedTexts = 0
 
     static let maxFiles = 9999
-    /// Of one chat, and of the ids in all chats.
+    /// Of one chat, and of the words in all chats.
     static let maxTexts = 9999
-    private static let maxIDLength = 64
+    private static let maxWordLength = 64
 
     public init() {}
 
@@ -48,9 +48,9 @@ public struct UnreadMessages: Hashable, Sendable {
         files.compactMap { file in file.chat.map { (item: file.id, chat: $0) } }
     }
 
-    /// Ids of unread texts of each chat with any.
-    public var textIDs: [ChatReference: Set<String>] {
-        texts.mapValues(\.ids).filter { !$0.value.isEmpty }
+    /// Words (`TextReference.word`) of unread texts of each chat with any.
+    public var textWords: [ChatReference: Set<String>] {
+        texts.mapValues(\.words).filter { !$0.value.isEmpty }
     }
 
     func holds(_ chat: ChatReference) -> Bool {
@@ -62,23 +62,26 @@ public struct UnreadMessages: Hashable, Sendable {
         files.append(File(id: item, chat: chat))
     }
 
-    /// - Parameter id: Id of the text's line in the log.
-    mutating func add(text id: String, in chat: ChatReference) {
-        guard (texts[chat]?.count ?? 0) < Self.maxTexts, texts[chat]?.ids.contains(id) != true else { return }
-        guard namedTexts < Self.maxTexts, Self.isWord(id) else { return addTexts(1, in: chat) }
-        texts[chat, default: Texts()].ids.insert(id)
+    mutating func add(_ text: TextReference) { add(text: text.word, in: text.chat) }
+
+    private mutating func add(text word: String, in chat: ChatReference) {
+        guard (texts[chat]?.count ?? 0) < Self.maxTexts, texts[chat]?.words.contains(word) != true else {
+            return
+        }
+        guard namedTexts < Self.maxTexts, Self.isWord(word) else { return addTexts(1, in: chat) }
+        texts[chat, default: Texts()].words.insert(word)
         namedTexts += 1
     }
 
-    /// Adds texts without ids.
+    /// Adds texts without words.
     private mutating func addTexts(_ count: Int, in chat: ChatReference) {
         let added = min(count, Self.maxTexts - (texts[chat]?.count ?? 0))
         if added > 0 { texts[chat, default: Texts()].unnamed += added }
     }
 
-    /// Returns true if the record can hold the id.
-    private static func isWord(_ id: String) -> Bool {
-        1...maxIDLength ~= id.utf8.count && id.utf8.allSatisfy { 0x21...0x7E ~= $0 }
+    /// Returns true if the record can hold the word.
+    private static func isWord(_ word: String) -> Bool {
+        1...maxWordLength ~= word.utf8.count && word.utf8.allSatisfy { 0x21...0x7E ~= $0 }
     }
 
     /// Returns true if the item was unread.
@@ -91,18 +94,17 @@ public struct UnreadMessages: Hashable, Sendable {
     }
 
     /// Returns true if the text was unread.
-    mutating func remove(text id: String) -> Bool {
-        guard let chat = texts.first(where: { $0.value.ids.contains(id) })?.key else { return false }
+    mutating func remove(_ text: TextReference) -> Bool {
+        guard texts[text.chat]?.words.remove(text.word) != nil else { return false }
         namedTexts -= 1
-        texts[chat]?.ids.remove(id)
-        if texts[chat]?.count == 0 { texts[chat] = nil }
+        if texts[text.chat]?.count == 0 { texts[text.chat] = nil }
         return true
     }
 
     /// Returns true if there were unread texts.
     mutating func removeTexts(in chat: ChatReference) -> Bool {
         guard let known = texts.removeValue(forKey: chat) else { return false }
-        namedTexts -= known.ids.count
+        namedTexts -= known.words.count
         return true
     }
 
@@ -124,7 +126,7 @@ extension UnreadMessages {
     }
 
     private static func lines(of chat: ChatReference, _ texts: Texts) -> [String] {
-        var lines = texts.ids.map { "text \(chat) \($0)" }
+        var lines = texts.words.map { "text \(chat) \($0)" }
         if texts.unnamed > 0 { lines.append("texts \(chat) \(texts.unnamed)") }
         return lines
     }

@@ -6,7 +6,7 @@ extension NotificationSource {
     /// For a core without logs, whose item numbers grow instead.
     func text(_ item: ChatItem) -> NotificationEvent {
         let text = NotifiedFile(
-            .text("\(item.id.rawValue)"), in: item.chat, named: name(of: item.chat), name: "",
+            .text(TextReference(item.id, in: item.chat)), in: item.chat, named: name(of: item.chat), name: "",
             sender: item.chat.told(sender: item.sender), caption: item.content.text)
         return .wrote(text, end: UInt64(clamping: item.id.rawValue))
     }
@@ -22,14 +22,14 @@ extension NotificationSource {
 
     /// Returns the unread texts that expired, or that a phone deleted, while unmounted. Other deletions are new lines.
     func expiredTexts(since told: NotificationRecord) async -> [NotificationEvent] {
-        let unread = told.unread.textIDs
+        let unread = told.unread.textWords
         guard !unread.isEmpty else { return [] }
         var events: [NotificationEvent] = []
         // As in `notifiedLogs`.
         for (chat, log) in (try? await core.messageLogs()) ?? [:] {
-            guard let ids = unread[chat] else { continue }
+            guard let words = unread[chat] else { continue }
             let gone = await texts.expired(in: chat, upTo: log.size, of: core)
-            events += ids.intersection(gone).map { .gone(.text($0)) }
+            events += gone.filter { words.contains($0.word) }.map { .gone(.text($0)) }
         }
         return events
     }

@@ -44,7 +44,7 @@ struct NotificationSource: Sendable {
         case .chatUpdated(let chat): return [keys(of: chat)] + connection(chat)
         case .chatRemoved(let chat): return [.seen(chat), .keysKnown(chat)]
         case .textArrived(let item): return [text(item)]
-        case .textsGone(let ids): return ids.map { .gone(.text($0)) }
+        case .textsGone(let texts): return texts.map { .gone(.text($0)) }
         case .requestsChanged: return await requests()
         // A phone tells new texts itself, and its logs grow by old ones too.
         case .messageLogGrew where phone != nil: return []

@@ -16,9 +16,12 @@ final class NotifiedTexts: Sendable {
         var event: String
         var id: String
         var direction: String?
+        var member: String?
         var sender: String?
         var text: String?
         var file: File?
+
+        func reference(in chat: ChatReference) -> TextReference { TextReference(id, by: member, in: chat) }
     }
 
     /// Sets the offsets from which lines are new. Called once.
@@ -55,15 +58,16 @@ final class NotifiedTexts: Sendable {
         return events
     }
 
-    /// Returns the ids of expired texts among the last lines of a log.
+    /// Returns the expired texts among the last lines of a log.
     /// - Parameter size: Current size of the log in bytes.
-    func expired(in chat: ChatReference, upTo size: UInt64, of core: any ChatCore) async -> Set<String> {
+    func expired(in chat: ChatReference, upTo size: UInt64, of core: any ChatCore) async -> Set<TextReference>
+    {
         let end = await bytes(of: chat, (size - min(size, Self.maxBytes))..<size, core)
         let lines = end.split(separator: UInt8(ascii: "\n")).compactMap {
             // Of an incomplete first line, or of another form.
             try? JSONLine.decoded(Line.self, from: Array($0))
         }
-        return Set(lines.filter { $0.event == "disappeared" }.map(\.id))
+        return Set(lines.filter { $0.event == "disappeared" }.map { $0.reference(in: chat) })
     }
 
     private static func skipLine(_ lines: inout ArraySlice<UInt8>, _ position: inout UInt64) {
@@ -82,10 +86,11 @@ final class NotifiedTexts: Sendable {
                 return []
             }
             let told = NotifiedFile(
-                .text(line.id), in: chat, named: name, name: "",
+                .text(line.reference(in: chat)), in: chat, named: name, name: "",
                 sender: chat.told(sender: line.sender ?? ""), caption: text)
             return [.wrote(told, end: end)]
-        case "deletion": return [.gone(.text(line.id))]
+        // An own message may have the id of a received one.
+        case "deletion" where line.direction == "received": return [.gone(.text(line.reference(in: chat)))]
         default: return []
         }
     }

@@ -23,9 +23,11 @@ struct MessageLogModelTests {
         var bytes: [UInt8] { lines.flatMap(\.bytes) }
 
         mutating func blank(_ id: SharedMessageID, by author: Author?, at time: Timestamp) {
+            let member: String? = if case .member(let id)? = author { id.text } else { nil }
             for place in lines.indices
             where lines[place].line.id == id && (author == nil || lines[place].line.author == author) {
-                lines[place].bytes = MessageLogTable.blank(id.text, length: lines[place].bytes.count)
+                lines[place].bytes = MessageLogTable.blank(
+                    id.text, by: member, length: lines[place].bytes.count)
                 lines[place].isBlank = true
             }
             modified = max(modified.advanced(by: .nanoseconds(1)), time)
@@ -55,6 +57,7 @@ struct MessageLogModelTests {
             ChatContent(.text, text: "\u{9b}2J\u{2066}\r\n"))
         let text = String(decoding: line.bytes.dropLast(), as: UTF8.self)
         #expect(text.unicodeScalars.allSatisfy { !$0.isDisplayControl })
+        #expect(!text.contains("member"))
         #expect(text.contains("\\u009b2J\\u2066\\r\\n") && text.contains("z\\u202eoe"))
     }
 
@@ -116,13 +119,33 @@ struct MessageLogModelTests {
                 }
                 for number in 0..<7 {
                     let id = StoreStage.message(number)
-                    let isThere = model.lines.contains { $0.line.id == id }
-                    #expect(try tables.messageLog.holds(id, in: chat) == isThere)
+                    let isThere = model.lines.contains { $0.line.id == id && $0.line.author == .own }
+                    #expect(try tables.messageLog.holdsOwn(id, in: chat) == isThere)
                 }
             }
             // Each line begins with an event or a blank.
             let lines = model.bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
             #expect(lines.count == model.lines.count + 1 && lines.last?.isEmpty == true)
+        }
+    }
+
+    @Test("lines of a group name the author's id")
+    func members() throws {
+        var line = MessageLine(
+            .message, of: StoreStage.message(1), at: StoreStage.now, .received, by: "zoe",
+            ChatContent(.text, text: "x"))
+        line.author = .member(StoreStage.member(7))
+        let named = #""id":"\#(StoreStage.message(1).text)""#
+        let member = #""member":"\#(StoreStage.member(7).text)""#
+        let text = String(decoding: line.bytes, as: UTF8.self)
+        #expect(text.contains(named) && text.contains(member))
+        // It also fits into the blank line, but not into one of an earlier release without it.
+        for (length, isNamed) in [(line.bytes.count, true), (named.utf8.count + 25, false)] {
+            let blank = MessageLogTable.blank(
+                StoreStage.message(1).text, by: StoreStage.member(7).text, length: length)
+            #expect(blank.count == length)
+            let text = String(decoding: blank, as: UTF8.self)
+            #expect(text.contains(member) == isNamed && text.contains("}") && text.contains(named))
         }
     }
 
@@ -187,8 +210,8 @@ struct MessageLogModelTests {
             #expect(try tables.messageLog.holds(request: "r", in: chat))
             #expect(try !tables.messageLog.holds(request: "r", in: chat + 1))
             #expect(try !tables.messageLog.holds(request: "R", in: chat))
-            #expect(try tables.messageLog.message(of: item) == made.id)
-            #expect(try tables.messageLog.message(of: ItemID(999)) == nil)
+            #expect(try tables.messageLog.text(of: item)?.id == made.id)
+            #expect(try tables.messageLog.text(of: ItemID(999)) == nil)
             let text = try #require(try tables.messageLog.text(of: item))
             #expect(text.chat == chat && text.id == made.id && text.author == "own")
             #expect(try tables.messageLog.text(of: ItemID(999)) == nil)

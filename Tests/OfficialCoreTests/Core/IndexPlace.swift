@@ -72,7 +72,7 @@ final class IndexPlace {
 
     /// The numbers of deleted texts among the same events.
     func goneTexts() async -> [String] {
-        await heard().flatMap { if case .textsGone(let ids) = $0 { ids } else { [String]() } }
+        await heard().flatMap { if case .textsGone(let texts) = $0 { texts.map(\.id) } else { [String]() } }
     }
 
     private static func words(_ event: ChatEvent) -> String {

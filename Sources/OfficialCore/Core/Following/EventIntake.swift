@@ -28,12 +28,12 @@ struct EventIntake: Sendable {
             for (reason, deletions) in Dictionary(grouping: gone, by: \.reason) {
                 try change.remove(deletions.map(\.item.id), reason)
             }
-            change.tellTextsGone(deletions.filter { $0.item.file == nil }.map(\.item.id))
-        case .groupChatItemsDeleted(_, let items):
+            change.tellTextsGone(deletions.map(\.item).filter { $0.file == nil }.map(Self.text))
+        case .groupChatItemsDeleted(let group, let items):
             recent.note(items)
             let texts = try items.filter { try change.tables.items.item($0) == nil }
             try change.remove(items, .moderated)
-            change.tellTextsGone(texts)
+            change.tellTextsGone(texts.map { TextReference($0, in: .group(group)) })
         case .chatUpdated(let info):
             recent.note(info.reference.chat)
             try change.take(info)
@@ -80,11 +80,15 @@ struct EventIntake: Sendable {
         return wanted
     }
 
+    private static func text(_ item: APIItem) -> TextReference {
+        TextReference(item.id, in: item.chat.reference.chat)
+    }
+
     /// The core cancels its acceptance if a file turns out to be on unknown relays.
     private func takeUpdated(_ item: APIItem, _ change: IndexChange) throws -> [FileID] {
         let before = try change.tables.items.item(item.id)?.file?.status
         try take(item, change)
-        if item.file == nil, item.deletion != nil { change.tellTextsGone([item.id]) }
+        if item.file == nil, item.deletion != nil { change.tellTextsGone([Self.text(item)]) }
         guard let file = try change.tables.items.item(item.id)?.file, case .rcvAborted = file.status else {
             return []
         }

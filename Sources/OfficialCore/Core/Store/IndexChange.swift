@@ -43,8 +43,8 @@ final class IndexChange {
     }
 
     /// Publishes the deletion of messages without a file, which need not be known.
-    func tellTextsGone(_ items: [ItemID]) {
-        if !items.isEmpty { tell(.textsGone(items.map { String($0.rawValue) })) }
+    func tellTextsGone(_ texts: [TextReference]) {
+        if !texts.isEmpty { tell(.textsGone(texts)) }
     }
 
     // MARK: - Items
@@ -238,7 +238,7 @@ final class IndexChange {
 
     private func dropText(_ item: ItemID) throws {
         guard isRemote, let chat = try tables.texts.blank(item, at: SystemWallClock().now()) else { return }
-        tellTextsGone([item])
+        tellTextsGone([TextReference(item, in: chat)])
         try tellLog(of: chat)
     }
 
