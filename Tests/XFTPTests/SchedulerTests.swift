@@ -252,6 +252,33 @@ import Testing
         }
     }
 
+    @Test("whole downloads come before the background")
+    func background() {
+        var settings = FetchSettings()
+        (settings.chunksInFlight, settings.aheadPerBackground) = (1, 3)
+        var scheduler = FetchScheduler<Int>(settings: settings)
+        var kept = FetchRequests()
+        (kept.background, kept.isWanted) = ([0, 1, 2, 3, 4, 5, 6, 7], true)
+        scheduler.update(1, Self.layout(Array(repeating: "a", count: 8)), kept)
+        // Downloads that follow each other without an end.
+        var served: [Int] = []
+        for file in 10..<20 {
+            scheduler.update(file, Self.layout(["b"]), Self.inOrder(0))
+            for action in scheduler.schedule(now: .zero) {
+                guard case .fetch(let fetch) = action else { continue }
+                served.append(fetch.file)
+                scheduler.ended(fetch)
+                if fetch.file == 1 { kept.background.removeAll { $0 == fetch.chunk } }
+                scheduler.update(1, Self.layout(Array(repeating: "a", count: 8)), kept)
+                if fetch.file != 1 { scheduler.remove(fetch.file) }
+            }
+        }
+        #expect(served == [10, 11, 12, 1, 13, 14, 15, 1, 16, 17])
+        // A reader never waits for the background.
+        scheduler.update(30, Self.layout(["c"]), Self.demand(0))
+        #expect(scheduler.schedule(now: .zero) == [.fetch(Fetch(file: 30, chunk: 0))])
+    }
+
     @Test func chunkWaitingForAnEarlierOneYieldsItsMemory() {
         var settings = FetchSettings()
         (settings.bytesInFlight, settings.bytesForDemand) = (UInt64(2 * Self.chunkSize), 0)
@@ -334,6 +361,7 @@ private struct History {
         settings.chunksPerRelay = Int.random(in: 1...5, using: &dice)
         settings.chunksInFlight = Int.random(in: 1...12, using: &dice)
         settings.backgroundChunks = Int.random(in: 0...2, using: &dice)
+        settings.aheadPerBackground = Int.random(in: 1...8, using: &dice)
         settings.bytesInFlight = UInt64.random(in: 1...16, using: &dice) << 20
         settings.bytesForDemand = min(settings.bytesInFlight, UInt64.random(in: 0...4, using: &dice) << 20)
         // Distances have their own tests.
@@ -431,6 +459,7 @@ private struct Model {
     /// Time of a file's last fetch, or of its first demand.
     private var lastService: [Int: Int] = [:]
     private var services = 0
+    private var aheadInARow = 0
     private(set) var flights: [Flight] = []
 
     init(settings: FetchSettings) { self.settings = settings }
@@ -486,7 +515,9 @@ private struct Model {
             flights.append(
                 Flight(
                     fetch: best.fetch, bytes: layout.size(of: best.fetch.chunk),
-                    relay: layout.relays[best.fetch.chunk], isBackground: best.rank[0] == 2, lastSign: now))
+                    relay: layout.relays[best.fetch.chunk], isBackground: best.urgency == 2, lastSign: now))
+            if best.urgency == 1 { aheadInARow += 1 }
+            if best.urgency == 2 { aheadInARow = 0 }
             take(best.fetch.file)
             actions.append(.fetch(best.fetch))
         }
@@ -494,8 +525,9 @@ private struct Model {
     }
 
     /// Every permitted fetch with its rank: urgency, then least recently served, then file order.
-    private func grantable(now: Duration) -> [(fetch: Fetch, rank: [Int])] {
-        var all: [(fetch: Fetch, rank: [Int])] = []
+    private func grantable(now: Duration) -> [(fetch: Fetch, urgency: Int, rank: [Int])] {
+        var all: [(fetch: Fetch, urgency: Int, rank: [Int])] = []
+        let ranks = aheadInARow < settings.aheadPerBackground ? [0, 1, 2] : [0, 2, 1]
         for (file, (layout, requests)) in files {
             for (urgency, list) in [requests.demand, requests.ahead, requests.background].enumerated() {
                 let open = list.filter { chunk in
@@ -503,7 +535,12 @@ private struct Model {
                 }
                 for (position, chunk) in (urgency == 0 ? open : Array(open.prefix(1))).enumerated()
                 where isAllowed(file, chunk, layout, urgency, now: now) {
-                    all.append((Fetch(file: file, chunk: chunk), [urgency, lastService[file]!, position]))
+                    all.append(
+                        (
+                            Fetch(file: file, chunk: chunk), urgency,
+                            [ranks[urgency], lastService[file]!, position]
+                        )
+                    )
                 }
             }
         }

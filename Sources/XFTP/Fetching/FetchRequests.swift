@@ -6,7 +6,7 @@ public struct FetchRequests: Hashable, Sendable {
     public var demand: [Int] = []
     /// Ahead of readers, or for a wait for the whole file.
     public var ahead: [Int] = []
-    /// To receive the file completely, and retries.
+    /// To receive the file completely without a request of a user, and retries.
     public var background: [Int] = []
     /// True if fetches in flight are still useful.
     public var isWanted = false

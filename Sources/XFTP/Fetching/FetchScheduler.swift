@@ -1,45 +1,20 @@
 /// Chooses the next chunks over all files and relays: chunks for waiting readers first, file after file, then
-/// read-ahead, then files received completely, within the limits of the settings. Checks of chunks on the disk wait for
-/// no relay. Pure: requests and results come in with the time; grants go out.
+/// read-ahead and whole downloads, then files received in the background, within the limits of the settings
+/// (`FetchCapacity`). After a number of chunks of read-ahead and whole downloads the background has a turn, since such
+/// downloads may follow each other for hours. Checks of chunks on the disk wait for no relay. Pure: requests and results
+/// come in with the time; grants go out.
 ///
 /// Also cancels unwanted fetches, because each holds one of the few slots of its relay, on a silent relay for
 /// ever.
 struct FetchScheduler<File: Hashable & Sendable>: Sendable {
-    struct Fetch: Hashable, Sendable {
-        let file: File
-        let chunk: Int
-    }
+    typealias Fetch = RequestedChunk<File>
+    typealias Flight = FetchFlight<File>
+    typealias Priority = FetchPriority
 
     enum Action: Hashable, Sendable {
         case fetch(Fetch)
         /// Cancel the fetch. It holds its slot until it has ended.
         case cancel(Fetch)
-    }
-
-    enum Priority: CaseIterable, Hashable, Sendable {
-        /// Reads a chunk of an earlier mount from the disk.
-        case check
-        case demand
-        case ahead
-        case background
-    }
-
-    struct Flight: Sendable {
-        let fetch: Fetch
-        let bytes: UInt64
-        let relay: String
-        let start: Duration
-        let priority: Priority
-        /// Time of its start or of the last received bytes.
-        fileprivate(set) var lastSign: Duration
-        /// Received bytes.
-        fileprivate(set) var received: UInt64 = 0
-        fileprivate(set) var isCancelled = false
-        /// All bytes have arrived; the memory is still in use.
-        fileprivate(set) var hasArrived = false
-
-        /// True if the missing bytes are fewer than a far relay sends during one round trip.
-        var isNearlyHere: Bool { !hasArrived && received >= bytes / 4 * 3 }
     }
 
     private struct Requester {
@@ -55,6 +30,8 @@ struct FetchScheduler<File: Hashable & Sendable>: Sendable {
     /// The flights that are no checks.
     private var fetches: [Flight] { flights.filter { $0.priority != .check } }
     private var distances: RelayDistances
+    /// Number of chunks of priority `ahead` since the last one of the background.
+    private var aheadInARow = 0
 
     init(settings: FetchSettings) {
         self.settings = settings
@@ -125,6 +102,8 @@ struct FetchScheduler<File: Hashable & Sendable>: Sendable {
         while let (fetch, priority) = next(now: now) {
             // Found by `next`.
             guard let layout = files[fetch.file]?.layout else { break }
+            if priority == .ahead { aheadInARow += 1 }
+            if priority == .background { aheadInARow = 0 }
             flights.append(
                 Flight(
                     fetch: fetch, bytes: layout.size(of: fetch.chunk), relay: layout.relays[fetch.chunk],
@@ -138,10 +117,13 @@ struct FetchScheduler<File: Hashable & Sendable>: Sendable {
     }
 
     private func next(now: Duration) -> (Fetch, Priority)? {
-        let active = activeFlights(now: now)
-        for priority in Priority.allCases where isOpen(priority) {
+        let capacity = FetchCapacity(
+            settings, distances, fetches: fetches, active: activeFlights(now: now), isInOrder: isInOrder)
+        let priorities =
+            aheadInARow < settings.aheadPerBackground ? Priority.allCases : Priority.backgroundTurn
+        for priority in priorities where isOpen(priority) {
             for file in order {
-                if let chunk = candidate(of: file, priority, active: active) {
+                if let chunk = candidate(of: file, priority, capacity) {
                     return (Fetch(file: file, chunk: chunk), priority)
                 }
             }
@@ -158,7 +140,7 @@ struct FetchScheduler<File: Hashable & Sendable>: Sendable {
 
     /// Returns the first requested chunk that fits the limits. Only demand skips a chunk that must wait,
     /// since its relay may be silent; other chunks stay in the order of storage.
-    private func candidate(of file: File, _ priority: Priority, active: [Flight]) -> Int? {
+    private func candidate(of file: File, _ priority: Priority, _ capacity: FetchCapacity<File>) -> Int? {
         guard let requester = files[file] else { return nil }
         let requested =
             switch priority {
@@ -171,47 +153,16 @@ struct FetchScheduler<File: Hashable & Sendable>: Sendable {
         let open = requested.lazy.filter { chunk in
             !flights.contains { $0.fetch == Fetch(file: file, chunk: chunk) }
         }
-        let fits = { chunk in
-            hasCapacity(for: chunk, of: file, requester, priority, active: active)
+        let fits = { (chunk: Int) -> Bool in
+            priority == .check
+                || capacity.admits(
+                    FetchCapacity<File>.Chunk(
+                        file: file, size: requester.layout.size(of: chunk),
+                        relay: requester.layout.relays[chunk], isDemanded: priority == .demand,
+                        isInOrder: requester.requests.isInOrder))
         }
         return priority == .demand ? open.first(where: fits) : open.first.flatMap { fits($0) ? $0 : nil }
     }
-
-    private func hasCapacity(
-        for chunk: Int, of file: File, _ requester: Requester, _ priority: Priority, active: [Flight]
-    ) -> Bool {
-        if priority == .check { return true }
-        let (size, relay) = (requester.layout.size(of: chunk), requester.layout.relays[chunk])
-        let isFar = distances.isFar(relay)
-        let fetches = self.fetches
-        let own = fetches.filter { $0.fetch.file == file }
-        let leaving = fetches.filter { $0.isNearlyHere && distances.isFar($0.relay) }
-        let requestsAhead = min(leaving.count { $0.relay == relay }, settings.requestsAheadToFar)
-        let more = isFar ? settings.moreFromFar + requestsAhead : 0
-        // Chunks of far relays use the additional bytes first. All files and relays have the same limit, because a chunk
-        // with a lower one would wait while others follow each other.
-        let additional = leaving.prefix(settings.requestsAheadToFar)
-            .reduce(settings.moreBytesFromFar) { $0 + $1.bytes }
-        let far = active.filter { distances.isFar($0.relay) }
-        var limit = isFar ? additional : min(Self.bytes(of: far), additional)
-        let reserved = priority == .demand ? 0 : settings.bytesForDemand
-        limit += settings.bytesInFlight - reserved
-        guard own.count(where: { !$0.hasArrived }) < settings.chunksPerFile + more else { return false }
-        if priority != .demand && own.count >= FetchSettings.chunksInMemory + more { return false }
-        let ofRelay = fetches.filter { $0.relay == relay && !$0.hasArrived }
-        let freePlaces = settings.chunksPerRelay + more - ofRelay.count
-        guard freePlaces > 0 else { return false }
-        // The last place stays free, unless others fill the relay: each place that they leave would go to them again.
-        if requester.requests.isInOrder, freePlaces == 1, ofRelay.contains(where: isInOrder) { return false }
-        let fits = { (flights: [Flight], limit: UInt64) in
-            flights.isEmpty || Self.bytes(of: flights) + size <= limit
-        }
-        guard fits(active, limit) else { return false }
-        return !distances.isNear(relay, within: settings.nearWithin)
-            || fits(active.filter { $0.relay == relay }, settings.bytesFromNear - reserved)
-    }
-
-    private static func bytes(of flights: [Flight]) -> UInt64 { flights.reduce(0) { $0 + $1.bytes } }
 
     /// The chunks in flight or in memory, without stalled chunks.
     private func activeFlights(now: Duration) -> [Flight] {

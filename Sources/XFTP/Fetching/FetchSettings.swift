@@ -33,8 +33,10 @@ public struct FetchSettings: Sendable {
     /// Time without received bytes after which a chunk no longer counts for `bytesInFlight`. Most of its buffer is
     /// untouched memory.
     public var stalledAfter: Duration = .seconds(3)
-    /// Chunks in flight without a reader, over all files.
+    /// Chunks in flight in the background, over all files.
     public var backgroundChunks = 2
+    /// Chunks of read-ahead and whole downloads after which one of the background goes first.
+    public var aheadPerBackground = 8
 
     public init() {}
 
