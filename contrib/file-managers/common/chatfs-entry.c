@@ -192,50 +192,55 @@ static bool holds(const char *point, const char *path) {
     return !strncmp(path, point, length) && (path[length] == 0 || path[length] == '/');
 }
 
-/* The mountpoints of ChatFS, one after the other with NUL after each, and another NUL. Replaces the text. */
-static void keep_points(char *mountinfo) {
+/* The numbers and mountpoints of ChatFS, one after the other with NUL after each, and another NUL. Replaces the text. */
+static void keep_mounts(char *mountinfo) {
     char *rest = NULL, *end = mountinfo;
     for (char *line = strtok_r(mountinfo, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
         const char *point = point_in(line);
         if (!point) continue;
-        /* A kept path is shorter than its line. */
-        size_t length = strlen(point) + 1;
-        memmove(end, point, length);
-        end += length;
+        /* Both are kept before their old places, with other words between. */
+        size_t number = strcspn(line, " ") + 1, length = strlen(point) + 1;
+        memmove(end, line, number);
+        memmove(end + number, point, length);
+        end += number + length;
     }
     *end = 0;
 }
 
-/* The longest of them that holds the path, or NULL. */
-static const char *longest(const char *points, const char *path) {
+static const char *point_of(const char *mount) {
+    return strchr(mount, ' ') + 1;
+}
+
+/* The one with the longest mountpoint that holds the path, of equal ones the last, which covers the others; or NULL. */
+static const char *innermost(const char *mounts, const char *path) {
     const char *found = NULL;
-    for (const char *point = points; *point; point += strlen(point) + 1)
-        if (holds(point, path) && (!found || strlen(point) > strlen(found))) found = point;
+    for (const char *mount = mounts; *mount; mount += strlen(mount) + 1)
+        if (holds(point_of(mount), path) && (!found || strlen(point_of(mount)) >= strlen(point_of(found)))) found = mount;
     return found;
 }
 
-const char *chatfs_mountpoint_by(char *mountinfo, const char *path) {
-    keep_points(mountinfo);
-    return longest(mountinfo, path);
+const char *chatfs_mount_by(char *mountinfo, const char *path) {
+    keep_mounts(mountinfo);
+    return innermost(mountinfo, path);
 }
 
-const char *chatfs_mountpoint(const char *path) {
+const char *chatfs_mount(const char *path) {
     static const size_t limit = 1 << 20;
     static int file = -1;
-    static char *points;
+    static char *mounts;
     if (file < 0) file = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
     if (file < 0) return NULL;
     struct pollfd changes = {.fd = file, .events = POLLPRI};
-    if (!points || poll(&changes, 1, 0) > 0) {
-        free(points);
-        points = malloc(limit + 1);
-        if (!points) return NULL;
+    if (!mounts || poll(&changes, 1, 0) > 0) {
+        free(mounts);
+        mounts = malloc(limit + 1);
+        if (!mounts) return NULL;
         size_t length = 0;
         lseek(file, 0, SEEK_SET);
-        for (ssize_t count; length < limit && (count = read(file, points + length, limit - length)) > 0;)
+        for (ssize_t count; length < limit && (count = read(file, mounts + length, limit - length)) > 0;)
             length += (size_t)count;
-        points[length] = 0;
-        keep_points(points);
+        mounts[length] = 0;
+        keep_mounts(mounts);
     }
-    return longest(points, path);
+    return innermost(mounts, path);
 }

@@ -56,11 +56,12 @@ char *chatfs_question(const ChatfsAction *action, const ChatfsEntry *const *entr
 /* Names of icons, the best first, then NULL; NULL for an entry without one. */
 const char *const *chatfs_entry_emblems(const ChatfsEntry *entry);
 
-/* The mountpoint of ChatFS there or above, by the kernel's table, until the next call; NULL without one. Touches no
-   mount; one thread only. */
-const char *chatfs_mountpoint(const char *path);
+/* The number and the mountpoint of the mount of ChatFS there or above, with a space between, by the kernel's table; until
+   the next call; NULL without one. The kernel gives no number twice while a thread waits for its mount, so a later mount
+   at the same place is another one. Touches no mount; one thread only. */
+const char *chatfs_mount(const char *path);
 /* The same by the text of a mountinfo, which it replaces. */
-const char *chatfs_mountpoint_by(char *mountinfo, const char *path);
+const char *chatfs_mount_by(char *mountinfo, const char *path);
 
 #ifdef __cplusplus
 }

@@ -24,12 +24,13 @@ struct Entry {
         chatfs_entry_clear(&last);
     }
 
-    /// The mountpoint that holds the path; empty without one. Main thread; never waits.
-    static QByteArray mountpoint(const QString &path) {
-        return path.isEmpty() ? QByteArray() : QByteArray(chatfs_mountpoint(QFile::encodeName(path).constData()));
+    /// The mount that holds the path, which no later mount at its place equals; empty without one. Main thread; never
+    /// waits.
+    static QByteArray mount(const QString &path) {
+        return path.isEmpty() ? QByteArray() : QByteArray(chatfs_mount(QFile::encodeName(path).constData()));
     }
 
-    static bool isMounted(const QString &path) { return !mountpoint(path).isEmpty(); }
+    static bool isMounted(const QString &path) { return !mount(path).isEmpty(); }
 
 private:
     static ChatfsEntry read(const QString &path) {
@@ -42,9 +43,9 @@ using EntryPointer = std::shared_ptr<const Entry>;
 
 /// One thread of each plugin for each mount on which entries are read, so that a mount that does not answer delays no
 /// other. Main thread. Never destroyed: that would wait for such a mount.
-static inline QThreadPool &readers(const QByteArray &mountpoint) {
+static inline QThreadPool &readers(const QByteArray &mount) {
     static auto &pools = *new QHash<QByteArray, QThreadPool *>;
-    auto &pool = pools[mountpoint];
+    auto &pool = pools[mount];
     if (!pool) {
         pool = new QThreadPool;
         pool->setMaxThreadCount(1);

@@ -80,7 +80,7 @@ private:
     static std::vector<EntryPointer> read(const QStringList &paths) {
         QHash<QByteArray, std::vector<size_t>> places;
         for (int place = 0; place < paths.size(); ++place)
-            places[Entry::mountpoint(paths[place])].push_back(static_cast<size_t>(place));
+            places[Entry::mount(paths[place])].push_back(static_cast<size_t>(place));
         // The previous question is still open.
         for (auto mount = places.cbegin(); mount != places.cend(); ++mount)
             if (readers(mount.key()).activeThreadCount() > 0) return {};

@@ -36,9 +36,10 @@ public:
     /// Shows the previous icons until the new ones are read.
     QStringList getOverlays(const QUrl &url) override {
         const QString path = url.toLocalFile();
-        if (!Entry::isMounted(path)) return {};
+        const QByteArray mount = Entry::mount(path);
+        if (mount.isEmpty()) return {};
         read(path);
-        return m_known.value(path);
+        return icons(path, mount);
     }
 
 private:
@@ -48,30 +49,55 @@ private:
         OverlayIcons *target = nullptr;
     };
 
+    struct Known {
+        QByteArray mount;
+        QStringList icons;
+    };
+
+    struct Reading {
+        QByteArray mount;
+        bool readsAgain = false;
+    };
+
+    /// Those of a file that were read last; none of an earlier mount at the same place.
+    QStringList icons(const QString &path, const QByteArray &mount) const {
+        const Known known = m_known.value(path);
+        return known.mount == mount ? known.icons : QStringList();
+    }
+
+    /// Waits for a running reading of the same mount, but not for one of an earlier mount, which may never end.
     void read(const QString &path) {
+        const QByteArray mount = Entry::mount(path);
+        if (mount.isEmpty()) return;
         const auto found = m_reading.find(path);
-        if (found != m_reading.end()) {
-            found.value() = true;
+        if (found != m_reading.end() && found->mount == mount) {
+            found->readsAgain = true;
             return;
         }
-        m_reading.insert(path, false);
+        m_reading.insert(path, Reading{mount, false});
         const auto reply = m_reply;
-        readers(Entry::mountpoint(path)).start([reply, path] {
+        readers(mount).start([reply, path, mount] {
             const auto entry = std::make_shared<const Entry>(path);
             QMutexLocker locker(&reply->mutex);
             if (const auto target = reply->target)
-                QMetaObject::invokeMethod(target, [target, path, entry] { target->hasRead(path, *entry); },
+                QMetaObject::invokeMethod(target,
+                                          [target, path, mount, entry] { target->hasRead(path, mount, *entry); },
                                           Qt::QueuedConnection);
         });
     }
 
-    void hasRead(const QString &path, const Entry &entry) {
-        const bool readsAgain = m_reading.take(path);
-        const QStringList icons = overlays(entry);
-        if (m_known.value(path) != icons) {
+    void hasRead(const QString &path, const QByteArray &mount, const Entry &entry) {
+        const auto found = m_reading.find(path);
+        // From an earlier mount at the same place.
+        if (found == m_reading.end() || found->mount != mount) return;
+        const bool readsAgain = found->readsAgain;
+        m_reading.erase(found);
+        const QStringList now = overlays(entry);
+        // Those of an earlier mount may still be shown.
+        if (icons(path, mount) != now || m_known.value(path).icons != now) {
             if (m_known.size() >= limit) m_known.clear();
-            m_known.insert(path, icons);
-            Q_EMIT overlaysChanged(QUrl::fromLocalFile(path), icons);
+            m_known.insert(path, Known{mount, now});
+            Q_EMIT overlaysChanged(QUrl::fromLocalFile(path), now);
         }
         if (readsAgain) read(path);
     }
@@ -86,9 +112,9 @@ private:
     }
 
     const std::shared_ptr<Reply> m_reply = std::make_shared<Reply>();
-    QHash<QString, QStringList> m_known;
-    /// The files being read; true for another read afterwards.
-    QHash<QString, bool> m_reading;
+    QHash<QString, Known> m_known;
+    /// The files being read.
+    QHash<QString, Reading> m_reading;
 };
 
 #include "OverlayIcons.moc"

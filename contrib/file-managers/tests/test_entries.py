@@ -35,7 +35,7 @@ PROGRAM = r"""
 #include "chatfs-entry.h"
 int main(int count, char **words) {
     char line[4096], *fields[6];
-    for (int index = 1; index < count; index++) printf("%d\n", chatfs_mountpoint(words[index]) != NULL);
+    for (int index = 1; index < count; index++) printf("%d\n", chatfs_mount(words[index]) != NULL);
     while (fgets(line, sizeof line, stdin)) {
         line[strcspn(line, "\n")] = 0;
         char *rest = line;
@@ -78,9 +78,9 @@ MOUNTED_BY = r"""
 int main(int count, char **words) {
     static char table[65536];
     fread(table, 1, sizeof table - 1, stdin);
-    const char *point = count == 2 ? chatfs_mountpoint_by(table, words[1]) : NULL;
-    if (point) fputs(point, stdout);
-    return point ? 0 : 1;
+    const char *mount = count == 2 ? chatfs_mount_by(table, words[1]) : NULL;
+    if (mount) fputs(mount, stdout);
+    return mount ? 0 : 1;
 }
 """
 MOUNTINFO = (
@@ -253,12 +253,26 @@ class Agreement(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             program = build(folder, MOUNTED_BY)
             chats = "/home/ann/My Chats"
-            for path, expected in [(chats, chats), (chats + "/a", chats), (chats + " 2", None), (chats + "/inner", chats + "/inner"),
-                                   (chats + "/inner/a", chats + "/inner"), (chats + "/inner 2", chats),
-                                   ("/mnt/back\\slash/x", "/mnt/back\\slash"), ("/mnt/other", None), ("/", None), ("", None)]:
-                ended = subprocess.run([program, path], input=MOUNTINFO, stdout=subprocess.PIPE, check=False)
-                self.assertEqual(ended.returncode, 1 if expected is None else 0, path)
-                self.assertEqual(os.fsdecode(ended.stdout), expected or "")
+            outer, inner = "40 " + chats, f"41 {chats}/inner"
+            for path, expected in [(chats, outer), (chats + "/a", outer), (chats + " 2", None), (chats + "/inner", inner),
+                                   (chats + "/inner/a", inner), (chats + "/inner 2", outer),
+                                   ("/mnt/back\\slash/x", "43 /mnt/back\\slash"), ("/mnt/other", None), ("/", None), ("", None)]:
+                self.assertEqual(self.mount(program, MOUNTINFO, path), expected, path)
+
+    def test_mounts_one_after_the_other_at_a_place_are_told_apart(self):
+        """A thread that waits for the first one is not asked about the second."""
+        line = b"%d 22 0:%d / /c rw - fuse.chatfs chatfs rw\n"
+        with tempfile.TemporaryDirectory() as folder:
+            program = build(folder, MOUNTED_BY)
+            self.assertEqual(self.mount(program, line % (40, 50), "/c/a"), "40 /c")
+            self.assertEqual(self.mount(program, line % (57, 51), "/c/a"), "57 /c")
+            # The later of two covers the other.
+            self.assertEqual(self.mount(program, line % (40, 50) + line % (57, 51), "/c/a"), "57 /c")
+
+    def mount(self, program, table, path):
+        ended = subprocess.run([program, path], input=table, stdout=subprocess.PIPE, check=False)
+        self.assertEqual(ended.returncode, 0 if ended.stdout else 1, path)
+        return os.fsdecode(ended.stdout) or None
 
 
 if __name__ == "__main__":

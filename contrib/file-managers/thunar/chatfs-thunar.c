@@ -19,8 +19,10 @@ typedef struct {
     ChatfsEntry entry;
     /* Interned, or NULL. */
     const char *emblem;
-    /* Those of its mount. */
+    /* Those of its mount; NULL without one. */
     GThreadPool *readers;
+    /* Number of the last reading. */
+    guint64 reading;
     bool is_read, is_reading, reads_again, is_telling;
 } Known;
 
@@ -28,10 +30,11 @@ typedef struct {
 typedef struct {
     ThunarxFileInfo *file;
     char *path;
+    guint64 number;
     ChatfsEntry entry;
 } Reading;
 
-/* By mountpoint. Never freed: that would wait for a mount that does not answer. */
+/* By mount. Never freed: that would wait for a mount that does not answer. */
 static GHashTable *readers;
 static GQuark known_quark, column_quark;
 
@@ -77,12 +80,10 @@ static void put_emblem(ThunarxFileInfo *file, const char *old, const char *new) 
 
 static void begin_reading(ThunarxFileInfo *file, Known *known);
 
-static gboolean has_read(gpointer data) {
-    Reading *reading = data;
-    ThunarxFileInfo *file = reading->file;
-    Known *known = g_object_get_qdata(G_OBJECT(file), known_quark);
+/* Takes the entry over. */
+static void show(ThunarxFileInfo *file, Known *known, ChatfsEntry entry) {
     chatfs_entry_clear(&known->entry);
-    known->entry = reading->entry;
+    known->entry = entry;
     known->is_read = true;
     known->is_reading = false;
     const char *emblem = best(chatfs_entry_emblems(&known->entry));
@@ -93,7 +94,19 @@ static gboolean has_read(gpointer data) {
         thunarx_file_info_changed(file);
         known->is_telling = false;
     }
-    if (known->reads_again) begin_reading(file, known);
+}
+
+static gboolean has_read(gpointer data) {
+    Reading *reading = data;
+    ThunarxFileInfo *file = reading->file;
+    Known *known = g_object_get_qdata(G_OBJECT(file), known_quark);
+    if (reading->number == known->reading) {
+        show(file, known, reading->entry);
+        if (known->reads_again) begin_reading(file, known);
+    } else {
+        /* From an earlier mount at the same place. */
+        chatfs_entry_clear(&reading->entry);
+    }
     g_object_unref(file);
     g_free(reading->path);
     g_free(reading);
@@ -107,15 +120,39 @@ static void read_entry(gpointer data, gpointer unused) {
     g_idle_add(has_read, reading);
 }
 
+static GThreadPool *readers_of(const char *mount) {
+    GThreadPool *pool = g_hash_table_lookup(readers, mount);
+    if (!pool) {
+        pool = g_thread_pool_new(read_entry, NULL, 1, FALSE, NULL);
+        g_hash_table_insert(readers, g_strdup(mount), pool);
+    }
+    return pool;
+}
+
+/* Waits for a running reading of the same mount, but not for one of an earlier mount, which may never end. */
 static void begin_reading(ThunarxFileInfo *file, Known *known) {
-    char *path = known->is_reading ? NULL : path_of(file);
-    known->reads_again = known->is_reading;
-    if (!path) return;
+    char *path = path_of(file);
+    const char *mount = path ? chatfs_mount(path) : NULL;
+    GThreadPool *pool = mount ? readers_of(mount) : NULL;
+    known->reads_again = known->is_reading && known->readers == pool;
+    if (known->reads_again) {
+        g_free(path);
+        return;
+    }
+    /* No marks and no menu of an earlier mount. */
+    if (known->readers != pool) show(file, known, (ChatfsEntry){0});
+    known->readers = pool;
+    known->reading++;
+    if (!pool) {
+        g_free(path);
+        return;
+    }
     Reading *reading = g_new0(Reading, 1);
     reading->file = g_object_ref(file);
     reading->path = path;
+    reading->number = known->reading;
     known->is_reading = true;
-    g_thread_pool_push(known->readers, reading, NULL);
+    g_thread_pool_push(pool, reading, NULL);
 }
 
 static void has_changed(ThunarxFileInfo *file, gpointer data) {
@@ -126,22 +163,11 @@ static void has_changed(ThunarxFileInfo *file, gpointer data) {
     begin_reading(file, known);
 }
 
-static GThreadPool *readers_of(const char *point) {
-    GThreadPool *pool = g_hash_table_lookup(readers, point);
-    if (!pool) {
-        pool = g_thread_pool_new(read_entry, NULL, 1, FALSE, NULL);
-        g_hash_table_insert(readers, g_strdup(point), pool);
-    }
-    return pool;
-}
-
 static void watch(ThunarxFileInfo *file) {
     if (g_object_get_qdata(G_OBJECT(file), known_quark)) return;
     char *path = path_of(file);
-    const char *point = path ? chatfs_mountpoint(path) : NULL;
-    if (point) {
+    if (path && chatfs_mount(path)) {
         Known *known = g_new0(Known, 1);
-        known->readers = readers_of(point);
         g_object_set_qdata_full(G_OBJECT(file), known_quark, known, free_known);
         g_signal_connect(file, "changed", G_CALLBACK(has_changed), known);
         begin_reading(file, known);
