@@ -15,6 +15,8 @@ public enum ChatAction: String, CaseIterable, Sendable {
     case approve
     /// Files can be received before a reader wants them.
     case keep
+    /// The core deletes copies of received files while their messages stay.
+    case free
 
     fileprivate static let every = Set(allCases)
 

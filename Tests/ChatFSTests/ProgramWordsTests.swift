@@ -29,7 +29,7 @@ struct ProgramWordsTests {
             #expect(chat.kind == kind && chat.chat == reference.description)
             #expect(
                 chat.folder == "Bob (2)" && chat.name == "Bob" && chat.updated == 7 && chat.refused == "No.")
-            #expect(chat.actions == ["messages", "mark_read", "mute", "approve", "keep"])
+            #expect(chat.actions == ["messages", "mark_read", "mute", "approve", "keep", "free"])
         }
     }
 

@@ -77,15 +77,27 @@ struct ExtendedAttributeTests {
         #expect(
             try values(fixture, of: "bob") == [
                 "user.chatfs.chat": Fixture.bob.description,
-                "user.chatfs.actions": "upload send_text messages mark_read mute approve keep",
+                "user.chatfs.actions": "upload send_text messages mark_read mute approve keep free",
             ])
         #expect(
             try values(fixture, of: "quiet") == [
                 "user.chatfs.chat": Fixture.silent.description,
                 "user.chatfs.error": "This group takes no files.",
-                "user.chatfs.actions": "messages mark_read mute approve keep",
+                "user.chatfs.actions": "messages mark_read mute approve keep free",
             ])
         #expect(try values(fixture, of: ".chatfs/status.json") == ["user.mime_type": "application/json"])
+        await fixture.end()
+    }
+
+    @Test("only copies that the core can delete are offered", arguments: [true, false])
+    func freeing(isAble: Bool) async throws {
+        let fixture = try await Fixture.make(drafts: MemoryDrafts()) { core in
+            _ = core.received("a.pdf", in: Fixture.bob, size: 10)
+            _ = core.received("b.pdf", in: Fixture.bob, size: 10, status: .rcvComplete)
+            if !isAble { core.state.withLock { _ = $0.chats[0].supportedActions.remove(.free) } }
+        }
+        #expect(try fixture.attribute("user.chatfs.actions", of: "bob/a.pdf") == nil)
+        #expect(try fixture.attribute("user.chatfs.actions", of: "bob/b.pdf") == (isAble ? "free" : nil))
         await fixture.end()
     }
 

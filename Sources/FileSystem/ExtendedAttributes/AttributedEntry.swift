@@ -25,6 +25,15 @@ struct AttributedEntry: Sendable {
 
     var chat: Chat? { if case .chat(let chat) = node.content { chat } else { nil } }
 
+    /// True for a received file whose decrypted bytes, or the core's copy, can be deleted from this machine.
+    var canBeFreed: Bool {
+        guard item?.direction == .received, let state = report?.state else { return false }
+        guard state == .stored, case .chat(let chat)? = attributes.nodes.node(node.folder)?.content else {
+            return state == .hydrated
+        }
+        return chat.supportedActions.contains(.free)
+    }
+
     var draft: DraftSnapshot? { draftFile?.snapshot }
 
     private var draftFile: (any DraftFile)? {

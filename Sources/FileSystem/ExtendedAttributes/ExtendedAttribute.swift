@@ -46,7 +46,8 @@ struct ExtendedAttribute: Sendable {
         .init("user.chatfs.expires") { ($0.item?.relayExpiry?.seconds).map { "\($0)" } },
         .init("user.chatfs.chat") { $0.chat?.reference.description },
         .init("user.chatfs.actions") { entry in
-            entry.chat.map { $0.actions.map(\.rawValue).joined(separator: " ") }
+            if let chat = entry.chat { return chat.actions.map(\.rawValue).joined(separator: " ") }
+            return entry.canBeFreed ? ChatAction.free.rawValue : nil
         },
         .init("user.chatfs.pinned") { $0.isPinned ? "yes" : nil },
         .init("user.chatfs.link") { $0.item?.file?.link },

@@ -27,9 +27,14 @@ struct CopyFreeing: Sendable {
             throw ProgramError(.refused, "A program has the file open. Close it there first.")
         }
         guard file.status == .rcvComplete else { return decrypted }
-        guard let free = core.free else {
+        let chat = fileSystem.lister.folder(of: item.chat)?.chat
+        guard let free = core.free, chat?.supportedActions.contains(.free) == true else {
             if decrypted > 0 { return decrypted }
-            throw ProgramError(.refused, "SimpleX keeps this file itself: delete it in its app.")
+            throw ProgramError(
+                .refused,
+                core.free == nil
+                    ? "SimpleX keeps this file itself: delete it in its app."
+                    : "The file stays as long as its entry: remove that to free its space.")
         }
         do throws(ChatError) {
             if try await free(file.id, lastCopyToo) { return decrypted + file.size }

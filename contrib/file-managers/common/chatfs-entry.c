@@ -105,7 +105,7 @@ bool chatfs_entry_allows(const ChatfsEntry *entry, const ChatfsAction *action) {
     if (!strcmp(action->needs, "relays")) return entry->has_relays;
     if (!strcmp(action->needs, "no-relays")) return !entry->has_relays;
     if (!strcmp(action->needs, "problem")) return entry->has_problem;
-    if (!strcmp(action->needs, "freeable")) return entry->is_received && !entry->is_pinned;
+    if (!strcmp(action->needs, "freeable")) return entry->is_received && !entry->is_pinned && is_among("free", entry->actions);
     if (!strcmp(action->needs, "pinned")) return entry->is_pinned;
     if (!strcmp(action->needs, "unpinned")) return !entry->has_relays && !entry->is_pinned;
     if (!strcmp(action->needs, "resend")) return entry->may_resend;

@@ -31,7 +31,7 @@ typedef struct {
 typedef struct {
     char state[24];
     bool is_sent, is_received, has_problem, has_relays, may_resend, is_pinned;
-    /* The possible actions of a chat, each with a space on both sides. */
+    /* The possible actions of a chat, or "free" of a file, each with a space on both sides. */
     char actions[128];
     /* A relay that awaits approval is in the user's own network. */
     bool has_inner_relay;

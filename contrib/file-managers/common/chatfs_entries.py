@@ -89,7 +89,7 @@ class Entry:
     error: str = ""
     link: str = ""
     pinned: str = ""
-    # Of a chat: the possible ones, with spaces between.
+    # The possible ones of a chat, or "free" of a file, with spaces between.
     actions: str = ""
 
     def has(self, fact):
@@ -100,7 +100,7 @@ class Entry:
         if fact == "problem":
             return self.error != ""
         if fact == "freeable":
-            return self.direction == "received" and not self.has("pinned")
+            return self.direction == "received" and not self.has("pinned") and self.has("free")
         if fact == "pinned":
             return self.pinned != ""
         if fact == "unpinned":

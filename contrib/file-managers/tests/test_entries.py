@@ -26,7 +26,7 @@ INNER_RELAY = ("The file is on a relay inside this machine's own network, which 
                "chatfs approve xftp://key@192.168.1.2:443")
 KILLED = "The program that wrote it was killed: write it again, or use chatfs retry to send it as it is."
 LINK = "https://relay.example/file#key"
-ALL = "upload send_text messages mark_read mute approve keep"
+ALL = "upload send_text messages mark_read mute approve keep free"
 
 # Prints the C code's results for the entries on standard input, a line each, separated by tabs.
 PROGRAM = r"""
@@ -111,7 +111,9 @@ class Offers(unittest.TestCase):
         self.assertEqual(names(Entry("remote", "received")), ["hydrate", "pin"])
         self.assertEqual(names(Entry("receiving", "received")), ["pin", "cancel"])
         for state in ("stored", "hydrated"):
-            self.assertEqual(names(Entry(state, "received")), ["pin", "free"])
+            self.assertEqual(names(Entry(state, "received", actions="free")), ["pin", "free"])
+            # The core keeps its copy.
+            self.assertEqual(names(Entry(state, "received")), ["pin"])
             # Sent files cannot be pinned.
             self.assertEqual(names(Entry(state, "sent")), ["pin"])
         self.assertEqual(names(Entry("sending", "sent")), ["cancel"])
@@ -159,7 +161,7 @@ class Offers(unittest.TestCase):
 
     def test_of_a_selection_each_action_is_for_those_that_allow_it(self):
         found = {action.name: places for action, places in
-                 offers([Entry("remote"), Entry("hydrated", "received"), Entry("sent"), Entry("remote"),
+                 offers([Entry("remote"), Entry("hydrated", "received", actions="free"), Entry("sent"), Entry("remote"),
                          Entry("stored", "received", pinned="yes")])}
         self.assertEqual(found, {"hydrate": [0, 3], "pin": [0, 1, 3], "unpin": [4], "free": [1]})
 
@@ -224,7 +226,7 @@ class Agreement(unittest.TestCase):
         entries = [Entry(*values) for values in itertools.product(
             STATES + ("", CHAT, "an-unknown-state", "a-state-much-longer-than-any-there-is"), ("", "sent", "received"),
             ("", "Failed.", UNKNOWN_RELAY, KILLED, "chatfs approve"), ("", LINK), ("", "yes"),
-            ("", ALL, "upload messages", "unmute keep"))]
+            ("", ALL, "upload messages", "unmute keep", "free"))]
         with tempfile.TemporaryDirectory() as folder:
             text = "".join("\t".join(dataclasses.astuple(entry)) + "\n" for entry in entries)
             said = subprocess.run([build(folder, PROGRAM), "/", "/proc"], input=text, stdout=subprocess.PIPE, text=True,
