@@ -9,6 +9,10 @@ from pictures import MARKER
 from screen import Screen
 from stage import process, until
 
+# The disc of emblem-chatfs-remote.svg, and as Nautilus draws it, half transparent. The smallest has 60 pixels of it, and
+# at least twenty are on the screen.
+REMOTE_COLOURS, REMOTE_PIXELS = ("#3374c4", "#8fb3df"), 1200
+
 
 def files_below(folder):
     for parent, _, names in os.walk(folder):
@@ -60,6 +64,7 @@ def visit(stage, name, command, names, options, number):
                 picture = (options.screenshots or stage.folder) + f"/{name}.png"
                 screen.shot(picture)
                 result["colourful"] = screen.colourful(picture)
+                result["is_marked"] = screen.count(REMOTE_COLOURS) >= REMOTE_PIXELS
                 size = {name: os.stat(f"{folder}/{name}").st_size for name in names}
                 changed = [name for name in names if before[name] == "remote" and state(name) != "remote"]
                 result["fetched"] = status()["cachedBytes"] + sum(size[name] for name in changed if state(name) == "stored")

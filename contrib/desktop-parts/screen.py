@@ -84,6 +84,11 @@ class Screen:
         lines = self.pixels()[max(0, y - 30):y + 30]
         return len({line[4 * max(0, x - 40):4 * (x + 40)] for line in lines}) > 20
 
+    def count(self, colours):
+        """How many pixels of the screen have one of these colours (#rrggbb)."""
+        wanted = {bytes.fromhex(colour[1:])[::-1] for colour in colours}
+        return sum(line[start:start + 3] in wanted for line in self.pixels() for start in range(0, len(line), 4))
+
     def rest(self, seconds=1, timeout=4):
         """Waits until nothing has changed for so long, not for ever: a cursor may blink. The screen then."""
         end, seen, since = time.monotonic() + timeout, self.pixels(), time.monotonic()

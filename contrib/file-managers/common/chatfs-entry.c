@@ -149,12 +149,12 @@ char *chatfs_question(const ChatfsAction *action, const ChatfsEntry *const *entr
     return length < 0 ? NULL : text;
 }
 
-const char *const *chatfs_entry_emblems(const ChatfsEntry *entry) {
+const char *chatfs_entry_emblem(const ChatfsEntry *entry) {
     if (!*entry->state) return NULL;
     /* The first of the table is for problems, the second for pinned files. */
-    if (entry->has_problem) return chatfs_emblems[0].icons;
+    if (entry->has_problem) return chatfs_emblems[0].icon;
     for (size_t index = 0; index < COUNT(chatfs_emblems); index++)
-        if ((index != 1 || entry->is_pinned) && is_among(entry->state, chatfs_emblems[index].states)) return chatfs_emblems[index].icons;
+        if ((index != 1 || entry->is_pinned) && is_among(entry->state, chatfs_emblems[index].states)) return chatfs_emblems[index].icon;
     return NULL;
 }
 

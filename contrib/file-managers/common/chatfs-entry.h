@@ -22,9 +22,7 @@ typedef struct {
 } ChatfsAction;
 
 typedef struct {
-    const char *states;
-    /* The best first, then NULL. */
-    const char *icons[5];
+    const char *states, *icon;
 } ChatfsEmblem;
 
 /* An entry by its extended attributes; all zero without an entry. */
@@ -53,8 +51,8 @@ const ChatfsAction *chatfs_action(size_t index);
 bool chatfs_entry_allows(const ChatfsEntry *entry, const ChatfsAction *action);
 /* The question before the action on these entries. Names the hosts of relays. Allocated on the heap. */
 char *chatfs_question(const ChatfsAction *action, const ChatfsEntry *const *entries, size_t count);
-/* Names of icons, the best first, then NULL; NULL for an entry without one. */
-const char *const *chatfs_entry_emblems(const ChatfsEntry *entry);
+/* The name of an icon, never freed; NULL for an entry without one. */
+const char *chatfs_entry_emblem(const ChatfsEntry *entry);
 
 /* The number and the mountpoint of the mount of ChatFS there or above, with a space between, by the kernel's table; until
    the next call; NULL without one. The kernel gives no number twice while a thread waits for its mount, so a later mount

@@ -50,20 +50,19 @@ ACTIONS = (
            "All files of this chat are received and copied into your folder of downloads. Save everything?"),
 )
 
-# The emblems: the first one in the theme is used. An entry with a problem has only that emblem. Themes lack good ones
-# for remote and for sent files, so these are our own.
-PROBLEM = ("emblem-important", "emblem-important-symbolic")
-KEPT = ("emblem-favorite", "emblem-pinned", "emblem-favorite-symbolic", "starred-symbolic")
+# The emblems (icons/). They are our own, because themes lack some: Adwaita has had none for problems since GNOME 46.
+# An entry with a problem has only that emblem.
+PROBLEM = "emblem-chatfs-problem"
+KEPT = "emblem-chatfs-kept"
 EMBLEMS = (
     (("unsure", "expired", "cancelled", "blocked", "failed", "recovered"), PROBLEM),
     # For pinned files.
     (("stored", "hydrated"), KEPT),
-    (("remote",), ("emblem-chatfs-remote", "emblem-downloads", "vcs-update-required", "folder-download-symbolic")),
-    (("receiving", "draft", "queued", "sending"),
-     ("emblem-synchronizing", "vcs-locally-modified", "emblem-synchronizing-symbolic")),
-    (("stored", "hydrated"), ("emblem-default", "emblem-checked", "emblem-ok-symbolic")),
-    (("sent",), ("emblem-chatfs-sent", "emblem-shared", "mail-sent-symbolic")),
-    (("delivered",), ("emblem-chatfs-delivered", "emblem-shared", "mail-sent-symbolic")),
+    (("remote",), "emblem-chatfs-remote"),
+    (("receiving", "draft", "queued", "sending"), "emblem-chatfs-moving"),
+    (("stored", "hydrated"), "emblem-chatfs-received"),
+    (("sent",), "emblem-chatfs-sent"),
+    (("delivered",), "emblem-chatfs-delivered"),
 )
 
 ATTRIBUTES = ("state", "direction", "error", "link", "pinned", "actions")
@@ -116,12 +115,12 @@ class Entry:
                 and self.has(action.needs))
 
     @property
-    def emblems(self):
-        """Names of icons, the best first."""
+    def emblem(self):
+        """The name of an icon, or nothing."""
         if self.state and self.error:
             return PROBLEM
-        return next((icons for states, icons in EMBLEMS
-                     if self.state in states and (icons is not KEPT or self.has("pinned"))), ())
+        return next((icon for states, icon in EMBLEMS
+                     if self.state in states and (icon != KEPT or self.has("pinned"))), "")
 
 
 def relays(sentence):
@@ -189,7 +188,6 @@ def header():
     """The tables for C."""
     text = lambda word: '"' + word.replace("\\", "\\\\").replace('"', '\\"') + '"'
     words = lambda names: text(" " + " ".join(names) + " " if names else "")
-    icons = lambda names: "{" + ", ".join([text(name) for name in names] + ["NULL"]) + "}"
     lines = ["/* Made by chatfs_entries.py. */", "#define CHATFS_OWN_NETWORK " + text(OWN_NETWORK),
              "#define CHATFS_OWN_NETWORK_WARNING " + text(OWN_NETWORK_WARNING),
              "#define CHATFS_CHAT_ATTRIBUTE " + text(CHAT_ATTRIBUTE),
@@ -199,7 +197,7 @@ def header():
                    text(action.question)]
         lines.append("    {" + ", ".join(members) + "},")
     lines += ["};", "static const ChatfsEmblem chatfs_emblems[] = {"]
-    lines += ["    {" + words(states) + ", " + icons(names) + "}," for states, names in EMBLEMS]
+    lines += ["    {" + words(states) + ", " + text(icon) + "}," for states, icon in EMBLEMS]
     return "\n".join(lines + ["};", ""])
 
 

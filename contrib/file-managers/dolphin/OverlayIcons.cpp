@@ -4,7 +4,6 @@
 #include <KOverlayIconPlugin>
 
 #include <QHash>
-#include <QIcon>
 #include <QMutex>
 #include <QUrl>
 
@@ -102,13 +101,9 @@ private:
         if (readsAgain) read(path);
     }
 
-    /// The first icon that the theme has.
     static QStringList overlays(const Entry &entry) {
-        for (auto icon = chatfs_entry_emblems(&entry.attributes); icon && *icon; ++icon) {
-            const QString name = QString::fromLatin1(*icon);
-            if (QIcon::hasThemeIcon(name)) return {name};
-        }
-        return {};
+        const char *icon = chatfs_entry_emblem(&entry.attributes);
+        return icon ? QStringList{QString::fromLatin1(icon)} : QStringList{};
     }
 
     const std::shared_ptr<Reply> m_reply = std::make_shared<Reply>();

@@ -86,9 +86,8 @@ class ChatFS(GObject.GObject, Nautilus.InfoProvider, Nautilus.MenuProvider, Naut
             file.add_string_attribute(KEPT + name, values[name])
         file.add_string_attribute(STATE, "" if entry.state in ("", CHAT) else words.state(entry))
         file.add_string_attribute(SENDER, "You" if entry.direction == "sent" else words.one_line(sender))
-        emblem = best(entry.emblems)
-        if emblem:
-            file.add_emblem(emblem)
+        if entry.emblem:
+            file.add_emblem(entry.emblem)
         Nautilus.info_provider_update_complete_invoke(closure, provider, handle, Nautilus.OperationResult.COMPLETE)
 
     def get_columns(self, *_):
@@ -148,12 +147,6 @@ def unescaped(value):
 def kept(file):
     """The attributes of a file that were read last."""
     return Entry(**{name: file.get_string_attribute(KEPT + name) or "" for name in ATTRIBUTES})
-
-
-def best(icons):
-    """The first icon in the theme."""
-    theme = Gtk.IconTheme.get_for_display(Gdk.Display.get_default())
-    return next((icon for icon in icons if theme.has_icon(icon)), None)
 
 
 def fill(rows, text):

@@ -11,9 +11,10 @@ import tempfile
 import unittest
 
 COMMON = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "common")
+ICONS = os.path.join(os.path.dirname(COMMON), "icons")
 sys.path.insert(0, COMMON)
 import chatfs_words as words  # noqa: E402
-from chatfs_entries import ACTIONS, CHAT, Entry, Mounts, header, offers, points, question, relays  # noqa: E402
+from chatfs_entries import ACTIONS, CHAT, KEPT, PROBLEM, Entry, Mounts, header, offers, points, question, relays  # noqa: E402
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(COMMON)))
 with open(REPOSITORY + "/docs/user/files.md", encoding="utf-8") as page:
@@ -44,10 +45,8 @@ int main(int count, char **words) {
         chatfs_entry_init(&entry, fields[0], fields[1], fields[2], fields[3], fields[4], fields[5]);
         for (size_t index = 0; chatfs_action(index); index++)
             if (chatfs_entry_allows(&entry, chatfs_action(index))) printf("%s ", chatfs_action(index)->name);
-        const char *const *icons = chatfs_entry_emblems(&entry);
-        printf("|");
-        for (; icons && *icons; icons++) printf(" %s", *icons);
-        printf("\n");
+        const char *emblem = chatfs_entry_emblem(&entry);
+        printf("|%s\n", emblem ? emblem : "");
         chatfs_entry_clear(&entry);
     }
     return 0;
@@ -125,9 +124,9 @@ class Offers(unittest.TestCase):
     def test_the_folder_of_a_chat_has_a_menu_of_its_own(self):
         self.assertEqual(names(Entry(CHAT, actions=ALL)), [
             "send-text", "show-messages", "mark-read", "mute", "approve-all", "keep-all", "save-all"])
-        self.assertEqual(Entry(CHAT).emblems, ())
+        self.assertEqual(Entry(CHAT).emblem, "")
         self.assertEqual(names(Entry(CHAT, error="The keys have changed."))[0], "explain")
-        self.assertEqual(Entry(CHAT, error="The keys have changed.").emblems[0], "emblem-important")
+        self.assertEqual(Entry(CHAT, error="The keys have changed.").emblem, PROBLEM)
 
     def test_a_chat_offers_only_what_it_can_do(self):
         # Links, saved notes, and a group of which the user is an observer.
@@ -167,10 +166,10 @@ class Offers(unittest.TestCase):
 
     def test_pinned_files_are_marked_and_can_be_unpinned(self):
         self.assertEqual(names(Entry("hydrated", "received", pinned="yes")), ["unpin"])
-        self.assertEqual(Entry("stored", "received", pinned="yes").emblems[0], "emblem-favorite")
+        self.assertEqual(Entry("stored", "received", pinned="yes").emblem, KEPT)
         # Its pending work and its problem have priority.
-        self.assertEqual(Entry("remote", pinned="yes").emblems, Entry("remote").emblems)
-        self.assertEqual(Entry("stored", error="Damaged.", pinned="yes").emblems[0], "emblem-important")
+        self.assertEqual(Entry("remote", pinned="yes").emblem, Entry("remote").emblem)
+        self.assertEqual(Entry("stored", error="Damaged.", pinned="yes").emblem, PROBLEM)
 
     def test_every_state_has_words(self):
         self.assertIn("remote", STATES)
@@ -178,11 +177,11 @@ class Offers(unittest.TestCase):
 
     def test_every_state_is_marked_and_a_problem_is_seen(self):
         for state in STATES:
-            self.assertTrue(Entry(state).emblems, state)
-        self.assertEqual(Entry("remote", "received", UNKNOWN_RELAY).emblems[0], "emblem-important")
-        marks = [Entry(state).emblems for state in ("remote", "hydrated", "sent", "delivered")]
+            self.assertTrue(os.path.isfile(f"{ICONS}/{Entry(state).emblem}.svg"), state)
+        self.assertEqual(Entry("remote", "received", UNKNOWN_RELAY).emblem, PROBLEM)
+        marks = [Entry(state).emblem for state in ("remote", "hydrated", "sent", "delivered")]
         self.assertEqual(len(set(marks)), 4, "what others sent is told from what the user sent")
-        self.assertEqual(Entry().emblems, ())
+        self.assertEqual(Entry().emblem, "")
 
 
 class MountTable(unittest.TestCase):
@@ -238,9 +237,9 @@ class Agreement(unittest.TestCase):
                 # An unknown state; not an entry.
                 self.assertEqual(line, "|")
                 continue
-            there, icons = line.split("|")
+            there, icon = line.split("|")
             self.assertEqual(there.split(), names(entry), entry)
-            self.assertEqual(icons.split(), list(entry.emblems), entry)
+            self.assertEqual(icon, entry.emblem, entry)
 
     def test_of_questions(self):
         approve = next(action for action in ACTIONS if action.name == "approve")

@@ -65,7 +65,6 @@ class File:
 class Information(unittest.TestCase):
     def setUp(self):
         self.module = extension()
-        self.module.best = lambda icons: next(iter(icons), None)
         self.module.Mounts = mock.Mock
         self.provider = self.module.ChatFS()
 

@@ -17,7 +17,7 @@
 /* The data attached to a file. Main thread. */
 typedef struct {
     ChatfsEntry entry;
-    /* Interned, or NULL. */
+    /* Or NULL. */
     const char *emblem;
     /* Those of its mount; NULL without one. */
     GThreadPool *readers;
@@ -53,12 +53,6 @@ static void free_known(gpointer data) {
     g_free(known);
 }
 
-static const char *best(const char *const *icons) {
-    for (; icons && *icons; icons++)
-        if (gtk_icon_theme_has_icon(gtk_icon_theme_get_default(), *icons)) return g_intern_string(*icons);
-    return NULL;
-}
-
 /* Our emblems and the user's. */
 static void put_emblem(ThunarxFileInfo *file, const char *old, const char *new) {
     GFileInfo *info = thunarx_file_info_get_file_info(file);
@@ -86,7 +80,7 @@ static void show(ThunarxFileInfo *file, Known *known, ChatfsEntry entry) {
     known->entry = entry;
     known->is_read = true;
     known->is_reading = false;
-    const char *emblem = best(chatfs_entry_emblems(&known->entry));
+    const char *emblem = chatfs_entry_emblem(&known->entry);
     if (emblem != known->emblem) {
         put_emblem(file, known->emblem, emblem);
         known->emblem = emblem;
