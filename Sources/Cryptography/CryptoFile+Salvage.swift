@@ -53,11 +53,9 @@ extension CryptoFile {
                 box.transform(piece, at: position)
                 let part = content.clamped(to: position..<position + UInt64(count))
                 let wanted = Int(part.lowerBound - position)..<Int(part.upperBound - position)
-                for range in missing {
-                    memset(piece.baseAddress! + range.lowerBound, 0, range.count)
-                    result.unreadable += UInt64(range.clamped(to: wanted).count)
-                    isComplete = false
-                }
+                erase(missing, of: piece)
+                result.unreadable += missing.reduce(0) { $0 + UInt64($1.clamped(to: wanted).count) }
+                isComplete = isComplete && missing.isEmpty
                 guard !part.isEmpty else { continue }
                 try wrappingSystemError { () throws(SystemError) in
                     try file.write(
@@ -86,6 +84,11 @@ extension CryptoFile {
             if count < part.count { missing.append(start + count..<end) }
         }
         return missing
+    }
+
+    /// Replaces ranges of a piece by zeros.
+    private static func erase(_ ranges: [Range<Int>], of piece: UnsafeMutableRawBufferPointer) {
+        for range in ranges { memset(piece.baseAddress! + range.lowerBound, 0, range.count) }
     }
 
     private static let page = 4096

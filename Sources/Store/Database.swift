@@ -71,20 +71,26 @@ public final class Database: @unchecked Sendable {
             // Decrypting an evicted page again costs more than reading it, so the cache is larger.
             if key != nil { try connection.executeScript("PRAGMA cache_size = -8192") }
             try enterWriteAheadLog(within: busyTimeout)
-            try transaction { connection in
-                try connection.adoptDevelopmentSchema(in: migrations)
-                if let step = try connection.nextFinal(of: migrations) {
-                    guard consent == .given else { throw StoreError.unconfirmedMigration }
-                    // The transaction excludes other writers.
-                    try MigrationCopy.make(of: path, key: key, before: step.name)
-                }
-                try connection.migrate(through: migrations)
-            }
+            try migrate(through: migrations, at: path, key, consent)
         } catch {
             if key == nil, connection.isSealed { throw StoreError.encrypted }
             throw error as? StoreError ?? StoreError(.damaged, "The schema could not be read.", cause: error)
         }
         reserve?.take()
+    }
+
+    private func migrate(
+        through migrations: [Migration], at path: String, _ key: SecretBytes?, _ consent: MigrationConsent
+    ) throws {
+        try transaction { connection in
+            try connection.adoptDevelopmentSchema(in: migrations)
+            if let step = try connection.nextFinal(of: migrations) {
+                guard consent == .given else { throw StoreError.unconfirmedMigration }
+                // The transaction excludes other writers.
+                try MigrationCopy.make(of: path, key: key, before: step.name)
+            }
+            try connection.migrate(through: migrations)
+        }
     }
 
     /// Runs a transaction that frees space outside the database, such as a deleted row's file. Works on a full disk

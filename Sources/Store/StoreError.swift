@@ -61,27 +61,9 @@ public struct StoreError: DescribedError {
         switch resultCode & 0xff {
         case SQLITE_FULL:
             (code, sentence) = (.diskFull, "The disk is full; free some space and try again.")
-        case SQLITE_IOERR where resultCode == SealedVFS.damagedPage:
-            (code, sentence) = (
-                .damagedPage,
-                "A page of the encrypted database or its journal is damaged; restore it from a backup."
-            )
         case SQLITE_NOMEM: (code, sentence) = Self.noMemory
-        case SQLITE_IOERR where resultCode == Self.inputOutputWithoutMemory:
-            (code, sentence) = Self.noMemory
-        case SQLITE_IOERR where [ENOSPC, EDQUOT, EFBIG].contains(systemError):
-            (code, sentence) = (.diskFull, "The disk or its quota is full; free some space and try again.")
-        case SQLITE_IOERR where systemError == ENOMEM, SQLITE_CANTOPEN where systemError == ENOMEM:
-            (code, sentence) = Self.noMemory
-        case SQLITE_IOERR where Self.areTooManyFiles(systemError),
-            SQLITE_CANTOPEN where Self.areTooManyFiles(systemError):
-            (code, sentence) = (
-                .tooManyFiles,
-                "The database cannot be opened because too many files are open; end other programs and try again."
-            )
-        case SQLITE_IOERR:
-            let reason = systemError == 0 ? "" : ": \(String(cString: strerror(systemError)))"
-            (code, sentence) = (.inputOutput, "The database could not be read or written\(reason).")
+        case SQLITE_IOERR, SQLITE_CANTOPEN:
+            (code, sentence) = Self.failedFileOperation(resultCode, systemError)
         // SQLITE_PROTOCOL: SQLite gave up after losing too many races for the journal.
         case SQLITE_BUSY, SQLITE_LOCKED, SQLITE_PROTOCOL:
             (code, sentence) = (.busy, "Another process locked the database for too long; try again.")
@@ -92,14 +74,36 @@ public struct StoreError: DescribedError {
             )
         case SQLITE_CONSTRAINT:
             (code, sentence) = (.constraint, "The database rejected a change (\(message)).")
-        case SQLITE_CANTOPEN, SQLITE_PERM, SQLITE_READONLY, SQLITE_AUTH:
-            (code, sentence) = (.notAllowed, "The database cannot be opened for writing; check its owner.")
+        case SQLITE_PERM, SQLITE_READONLY, SQLITE_AUTH: (code, sentence) = Self.notAllowed
         default:
             (code, sentence) = (
                 .invalidStatement, "The database rejected a statement (\(message))."
             )
         }
         self.init(code, sentence, resultCode: resultCode)
+    }
+
+    /// Maps SQLITE_IOERR and SQLITE_CANTOPEN, which leave the reason to errno.
+    private static func failedFileOperation(_ resultCode: Int32, _ systemError: Int32) -> (Code, String) {
+        if resultCode == SealedVFS.damagedPage {
+            return (
+                .damagedPage,
+                "A page of the encrypted database or its journal is damaged; restore it from a backup."
+            )
+        }
+        if resultCode == inputOutputWithoutMemory || systemError == ENOMEM { return noMemory }
+        if systemError == EMFILE || systemError == ENFILE {
+            return (
+                .tooManyFiles,
+                "The database cannot be opened because too many files are open; end other programs and try again."
+            )
+        }
+        if resultCode & 0xff == SQLITE_CANTOPEN { return notAllowed }
+        if [ENOSPC, EDQUOT, EFBIG].contains(systemError) {
+            return (.diskFull, "The disk or its quota is full; free some space and try again.")
+        }
+        let reason = systemError == 0 ? "" : ": \(String(cString: strerror(systemError)))"
+        return (.inputOutput, "The database could not be read or written\(reason).")
     }
 
     /// Maps an error of the VFS.
@@ -134,9 +138,9 @@ public struct StoreError: DescribedError {
     /// SQLITE_IOERR_NOMEM, which Swift cannot import.
     private static let inputOutputWithoutMemory = SQLITE_IOERR | 12 << 8
 
-    private static func areTooManyFiles(_ systemError: Int32) -> Bool {
-        systemError == EMFILE || systemError == ENFILE
-    }
+    private static let notAllowed = (
+        Code.notAllowed, "The database cannot be opened for writing; check its owner."
+    )
 
     static let unconfirmedMigration = StoreError(
         .wrongVersion,

@@ -56,37 +56,48 @@ struct FileOpener: Sendable {
             return .later { [self] in .success(await produce(node)) }
         case .item(let item):
             guard !writes else { return .refused(.notPermitted) }
-            let opening = ItemOpening(
-                flags: flags, name: node.name, folder: node.folder, size: item.file?.size ?? 0)
-            guard isHere(item) else {
-                return .later { [self] in await fetch(node, item, opening, for: thread) }
-            }
-            if item.direction == .received {
-                callers.whenSeen(by: thread, opening) { [self] in noteOpened(item) }
-            }
-            return .done(read(node, item))
+            return openItem(item, at: node, flags: flags, by: thread)
         case .draft(let draft):
             guard let file = nodes.draft(draft, at: id) else { return .refused(.gone) }
             if writes && node.folder == .recovered { return .refused(.notPermitted) }
             // The archive of its folder replaced it after the program's lookup.
             if writes, PastedTree.holds(id), nodes.pasted.node(id) == nil { return .refused(.gone) }
-            let isLeaving: Set<DraftState> = writes ? [] : [.queued, .sending, .sent]
             return .waiting { [self] in
-                let deadline = ContinuousClock.now + timeout
-                while true {
-                    do {
-                        return try await ThreadPool.shared.run { [self] in
-                            try open(file, at: node, flags: flags, writes: writes, by: thread)
-                        }
-                    } catch {
-                        // The core moves the bytes before the tree has its item.
-                        guard isLeaving.contains(file.state), ContinuousClock.now < deadline else {
-                            throw error
-                        }
-                        guard (try? await Task.sleep(for: .milliseconds(5))) != nil else {
-                            throw FileSystemError(EINTR)
-                        }
-                    }
+                try await openDraft(file, at: node, flags: flags, writes: writes, by: thread)
+            }
+        }
+    }
+
+    private func openItem(
+        _ item: ChatItem, at node: Node, flags: Int32, by thread: pid_t
+    ) -> Answer<FileHandle> {
+        let opening = ItemOpening(
+            flags: flags, name: node.name, folder: node.folder, size: item.file?.size ?? 0)
+        guard isHere(item) else {
+            return .later { [self] in await fetch(node, item, opening, for: thread) }
+        }
+        if item.direction == .received {
+            callers.whenSeen(by: thread, opening) { [self] in noteOpened(item) }
+        }
+        return .done(read(node, item))
+    }
+
+    /// Opens a draft. Waits for the item of one that is read while it leaves the outbox.
+    private func openDraft(
+        _ file: any DraftFile, at node: Node, flags: Int32, writes: Bool, by thread: pid_t
+    ) async throws -> FileHandle {
+        let isLeaving: Set<DraftState> = writes ? [] : [.queued, .sending, .sent]
+        let deadline = ContinuousClock.now + timeout
+        while true {
+            do {
+                return try await ThreadPool.shared.run { [self] in
+                    try open(file, at: node, flags: flags, writes: writes, by: thread)
+                }
+            } catch {
+                // The core moves the bytes before the tree has its item.
+                guard isLeaving.contains(file.state), ContinuousClock.now < deadline else { throw error }
+                guard (try? await Task.sleep(for: .milliseconds(5))) != nil else {
+                    throw FileSystemError(EINTR)
                 }
             }
         }

@@ -86,18 +86,9 @@ struct DraftMachine: Equatable, Sendable {
         switch event {
         case .opened(.reading): return openForReading()
         case .opened(.writing): return try openForWriting()
-        case .writeBegins(let number, let thread):
-            guard acceptsWrites else { throw .notPermitted }
-            let isNewAttempt = writers.wrote(through: number, by: thread)
-            if isNewAttempt, record.gap == .killedWriter { record.gap = nil }
-            if writers.attempt > heldAttempt { record.hold = nil }
-            record.isWanted = false
-            return becomeUnfinished()
+        case .writeBegins(let number, let thread): return try beginWrite(through: number, by: thread)
         case .truncationBegins(let size, let number, let thread):
-            guard acceptsWrites else { throw .notPermitted }
-            writers.truncated(to: size, through: number, by: thread)
-            record.isWanted = false
-            return becomeUnfinished()
+            return try beginTruncation(to: size, through: number, by: thread)
         case .wrote(let size, let time): return try change(size: size, at: time)
         case .truncated(let size, let time): return try truncate(to: size, at: time)
         case .writeFailed(let size):
@@ -110,15 +101,9 @@ struct DraftMachine: Equatable, Sendable {
         case .modifiedSet(let time):
             record.modified = time
             return DraftTransition(row: isStored ? .save(isDurable: false) : nil)
-        case .captionSet(let caption):
-            guard [.draft, .queued, .failed].contains(state) else { throw .notPermitted }
-            record.caption = caption
-            return DraftTransition(row: .save(isDurable: false))
+        case .captionSet(let caption): return try setCaption(caption)
         case .renamed(let name): return try rename(to: name, moment())
-        case .replaced:
-            guard state == .draft else { throw .notPermitted }
-            // Its bytes are deleted next, so a power cut must not restore its row.
-            return vanish(row: .delete(isDurable: record.isDurable))
+        case .replaced: return try replace()
         case .removed: return try remove()
         case .retryRequested: return retry(moment())
         case .returned(let name): return try comeBack(as: name, moment())
@@ -129,9 +114,7 @@ struct DraftMachine: Equatable, Sendable {
         case .deliveryBegins: return beginDelivery()
         case .accepted(let item): return try accept(item)
         case .refused(let refusal): return try refuse(refusal)
-        case .backoffOver:
-            guard isDeliverable else { return DraftTransition() }
-            return DraftTransition(effects: [.enqueueDelivery(sequence: record.sequence)])
+        case .backoffOver: return enqueueIfDeliverable()
         case .takenBack: return try endWithdrawal()
         case .acknowledged: return acknowledge()
         case .aged: return try age(moment())
@@ -216,6 +199,26 @@ struct DraftMachine: Equatable, Sendable {
     }
 
     // MARK: - Bytes
+
+    private mutating func beginWrite(
+        through number: Int, by thread: Int32
+    ) throws(DraftRefusal) -> DraftTransition {
+        guard acceptsWrites else { throw .notPermitted }
+        let isNewAttempt = writers.wrote(through: number, by: thread)
+        if isNewAttempt, record.gap == .killedWriter { record.gap = nil }
+        if writers.attempt > heldAttempt { record.hold = nil }
+        record.isWanted = false
+        return becomeUnfinished()
+    }
+
+    private mutating func beginTruncation(
+        to size: UInt64, through number: Int?, by thread: Int32
+    ) throws(DraftRefusal) -> DraftTransition {
+        guard acceptsWrites else { throw .notPermitted }
+        writers.truncated(to: size, through: number, by: thread)
+        record.isWanted = false
+        return becomeUnfinished()
+    }
 
     /// Marks the row incomplete before bytes change. A power cut must not restore a row that would send them.
     private mutating func becomeUnfinished() -> DraftTransition {
@@ -358,10 +361,13 @@ struct DraftMachine: Equatable, Sendable {
         case .quiet:
             record.problem = record.problemOfStaying
             return DraftTransition(effects: waitForQuiet())
-        default:
-            guard isDeliverable else { return DraftTransition() }
-            return DraftTransition(effects: [.enqueueDelivery(sequence: record.sequence)])
+        default: return enqueueIfDeliverable()
         }
+    }
+
+    private func enqueueIfDeliverable() -> DraftTransition {
+        isDeliverable
+            ? DraftTransition(effects: [.enqueueDelivery(sequence: record.sequence)]) : DraftTransition()
     }
 
     // MARK: - Staging
@@ -493,6 +499,18 @@ struct DraftMachine: Equatable, Sendable {
         var transition = writers.isEmpty ? settle(moment) : DraftTransition()
         transition.row = .save(isDurable: false)
         return transition
+    }
+
+    private mutating func setCaption(_ caption: String) throws(DraftRefusal) -> DraftTransition {
+        guard [.draft, .queued, .failed].contains(state) else { throw .notPermitted }
+        record.caption = caption
+        return DraftTransition(row: .save(isDurable: false))
+    }
+
+    /// Its bytes are deleted next, so a power cut must not restore its row.
+    private mutating func replace() throws(DraftRefusal) -> DraftTransition {
+        guard state == .draft else { throw .notPermitted }
+        return vanish(row: .delete(isDurable: record.isDurable))
     }
 
     private mutating func remove() throws(DraftRefusal) -> DraftTransition {
