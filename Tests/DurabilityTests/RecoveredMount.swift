@@ -76,7 +76,7 @@ struct RecoveredMount {
     }
 
     /// Returns the item of a file that is not a draft.
-    func item(_ file: Node) async -> ChatItem? { await fileSystem.item(at: file.id) }
+    func item(_ file: Node) async -> ChatItem? { try? await fileSystem.item(at: file.id) }
 
     /// Returns the bytes for a program that reads a whole file in pieces.
     func read(_ file: Node) async throws(FileSystemError) -> [UInt8] {

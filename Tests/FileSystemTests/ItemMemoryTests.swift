@@ -75,7 +75,7 @@ struct ItemMemoryTests {
             },
             { await fs.create(EntryName("0.bin"), in: bob, flags: O_WRONLY | O_EXCL).code() - EEXIST },
             { await fs.prepare(bob).code() },
-            { await fs.item(at: nodes[0].id)?.id == ItemID(1) ? 0 : -1 },
+            { (try? await fs.item(at: nodes[0].id))?.id == ItemID(1) ? 0 : -1 },
         ]
         for (number, operation) in operations.enumerated() {
             try await forget(nodes, in: fixture)
@@ -84,6 +84,23 @@ struct ItemMemoryTests {
             #expect(await inMemory(fixture) == 3)
             _ = try tell(fixture)
         }
+        await fixture.end()
+    }
+
+    @Test("item of a chat that cannot be loaded is an error")
+    func unreachable() async throws {
+        let fixture = try await make()
+        let fs = fixture.fileSystem
+        let nodes = try tell(fixture)
+        try await forget(nodes, in: fixture)
+        fixture.core.state.withLock { state in
+            state.whenAsked = { _ throws(ChatError) in throw ChatError(.file(.unreachable), "It is away.") }
+        }
+        let error = await #expect(throws: FileSystemError.self) { try await fs.item(at: nodes[0].id) }
+        #expect(error?.code == EHOSTUNREACH && error?.sentence == "It is away.")
+        #expect(try await fs.item(at: NodeID(1_000_000)) == nil)
+        fixture.core.state.withLock { $0.whenAsked = { _ in } }
+        #expect(try await fs.item(at: nodes[0].id)?.id == ItemID(1))
         await fixture.end()
     }
 

@@ -158,7 +158,7 @@ struct ReadingTests {
     func gone(reason: DeletionReason) async throws {
         let fixture = try await Fixture.make { core in _ = core.received("a.jpg", in: Fixture.bob, size: 10) }
         let id = try fixture.id("bob/a.jpg")
-        let item = try #require(await fixture.fileSystem.item(at: id))
+        let item = try #require(try await fixture.fileSystem.item(at: id))
         let handle = try await fixture.fileSystem.open(id, flags: O_RDONLY).value()
         let dropped = Lock<[NodeID]>([])
         fixture.fileSystem.tellKernel { notice in

@@ -162,7 +162,7 @@ struct RemovedDraftTests {
         try await fixture.write([7], to: "a.txt")
         let bob = try fixture.id("bob")
         try await wait(until: "it is an item") {
-            await fixture.fileSystem.item(at: try fixture.id("bob/a.txt")) != nil
+            try await fixture.fileSystem.item(at: fixture.id("bob/a.txt")) != nil
         }
         // The kernel locks the folder until the answer.
         #expect(await fixture.fileSystem.unlink(EntryName("a.txt"), in: bob).code() == ETIMEDOUT)

@@ -203,13 +203,17 @@ extension FileSystem {
 // MARK: - Requests of commands
 
 extension FileSystem {
-    /// Returns the item of a node; nil for folders, control files and drafts.
-    public func item(at id: NodeID) async -> ChatItem? {
-        // A failed load counts as not found.
+    /// Returns the item of a node, loading it if necessary; nil for folders, control files, drafts and gone entries.
+    /// - Throws: The error of the core or the index.
+    public func item(at id: NodeID) async throws(FileSystemError) -> ChatItem? {
         let item = loader.whenKnown(id) { [nodes] () -> Answer<ChatItem?> in
             nodes.node(id) == nil ? .refused(.gone) : .done(nodes.item(at: id)?.item)
         }
-        return (try? await item.result().get()) ?? nil
+        switch await item.result() {
+        case .success(let item): return item
+        case .failure(let error) where error == .gone: return nil
+        case .failure(let error): throw error
+        }
     }
 
     /// Withdraws a draft in a chat, as unlink(2) does. Returns false for any other entry.

@@ -8,7 +8,7 @@ struct ItemDeletion: Sendable {
     let core: any ChatCore
     let chats: @Sendable () async throws(ChatError) -> NamedChats
     /// Returns the item of a mount's entry, or nil.
-    let entry: @Sendable (UInt64) async -> ChatItem?
+    let entry: @Sendable (UInt64) async throws -> ChatItem?
     /// Deletes items of one chat.
     let deleteTogether: @Sendable ([ChatItem], DeletionMode) async throws -> Void
     var clock: any WallClock = SystemWallClock()
@@ -26,7 +26,7 @@ struct ItemDeletion: Sendable {
 
     private func find(_ request: DeleteRequest) async throws -> DeleteAnswer {
         if let number = request.entry {
-            guard let item = await entry(number) else {
+            guard let item = try await entry(number) else {
                 throw Refusal(
                     "This is not a sent or received file. 'chatfs cancel' removes unsent files."
                 )

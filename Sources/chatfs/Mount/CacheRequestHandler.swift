@@ -32,6 +32,8 @@ struct CacheRequestHandler: Sendable {
             throw error
         } catch let error as HydrationError {
             throw ProgramError(.failed, error.sentence, cause: error)
+        } catch let error as FileSystemError where error.isFailure {
+            throw ProgramError(.failed, error.sentence, cause: error)
         } catch {
             throw ProgramError(.refused, sentence(of: error), cause: error)
         }
@@ -50,7 +52,7 @@ struct CacheRequestHandler: Sendable {
             return CacheAnswer()
         case .cancel, .hydrate, .dehydrate, .pin, .unpin: break
         }
-        guard let entry = request.entry, let item = await fileSystem.item(at: NodeID(entry)),
+        guard let entry = request.entry, let item = try await fileSystem.item(at: NodeID(entry)),
             let file = item.file
         else {
             // The core may not have the entry yet.

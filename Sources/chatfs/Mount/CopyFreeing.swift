@@ -15,8 +15,13 @@ struct CopyFreeing: Sendable {
     /// - Returns: Freed bytes on the disk.
     /// - Throws: `.lastCopy` if the file could not be received again, `.refused` if it must stay, `.failed`.
     func free(_ entry: NodeID, lastCopyToo: Bool) async throws(ProgramError) -> UInt64 {
-        guard let item = await fileSystem.item(at: entry), let file = item.file, item.direction == .received
-        else {
+        let found: ChatItem?
+        do throws(FileSystemError) {
+            found = try await fileSystem.item(at: entry)
+        } catch {
+            throw ProgramError(.failed, error.sentence, cause: error)
+        }
+        guard let item = found, let file = item.file, item.direction == .received else {
             throw ProgramError(.refused, "Your own files stay: no relay keeps a copy for you.")
         }
         if hydrator.isPinned(file.id) {

@@ -45,7 +45,7 @@ struct MountServices: Sendable {
             core: core,
             chats: { () async throws(ChatError) in
                 NamedChats(try await core.chats(), folders: fileSystem.lister.folderNames)
-            }, entry: { await fileSystem.item(at: NodeID($0)) },
+            }, entry: { try await fileSystem.item(at: NodeID($0)) },
             deleteTogether: { try await fileSystem.delete($0, mode: $1) })
         let markKey = UnansweredRequests.key(from: opened.key)
         await ThreadPool.shared.run {
