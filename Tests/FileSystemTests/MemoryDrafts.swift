@@ -20,6 +20,7 @@ final class MemoryDrafts: DraftStore {
         var failedOperations: [FailedOperation] = []
         /// Drafts that the core accepts while they are being removed.
         var taken: Set<Int64> = []
+        var whenSendingRecovered: @Sendable () -> Void = {}
     }
 
     private let state = Lock(State(), rank: .collection)
@@ -28,6 +29,11 @@ final class MemoryDrafts: DraftStore {
 
     func fail(_ operation: Operation, with error: OutboxError?) {
         state.withLock { $0.failures[operation] = error }
+    }
+
+    /// Runs `body` before a recovered draft is sent.
+    func whenSendingRecovered(_ body: @escaping @Sendable () -> Void) {
+        state.withLock { $0.whenSendingRecovered = body }
     }
 
     /// Makes the core accept a draft during its removal.
@@ -133,6 +139,7 @@ final class MemoryDrafts: DraftStore {
     }
 
     func send(recovered draft: Int64, named name: [UInt8]) throws(OutboxError) -> Bool {
+        state.withLock { $0.whenSendingRecovered }()
         try check(.retry)
         guard let found = state.withLock({ $0.drafts[draft] }), found.state == .recovered else {
             return false

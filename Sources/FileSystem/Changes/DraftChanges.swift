@@ -36,8 +36,7 @@ struct DraftChanges: Sendable {
             return try body(node, draft)
         } catch {
             draft.closed(.ofItsMaker)
-            // The draft is empty. The next mount drops any remains.
-            try? outbox.remove(draft.id)
+            outbox.removeRemains(of: draft)
             drafts.remove(draft)
             throw error
         }
@@ -139,11 +138,18 @@ struct DraftChanges: Sendable {
             }
             notices.happened([.appeared(node)])
         } catch {
-            _ = try? names.remove(draft: draft.entryID)
-            if let node = try? names.show(recovered: draft.entryID, named: name) {
-                notices.happened([.appeared(node)])
-            }
+            showAgain(recovered: draft, named: name)
             throw error
+        }
+    }
+
+    private func showAgain(recovered draft: any DraftFile, named name: EntryName) {
+        do {
+            _ = try names.remove(draft: draft.entryID)
+            notices.happened([.appeared(try names.show(recovered: draft.entryID, named: name))])
+        } catch {
+            // The next mount shows it.
+            log.error("recovered draft not shown again: error=\(sentenceWithCauses(of: error))")
         }
     }
 }

@@ -119,8 +119,7 @@ final class PastedChanges: Sendable {
         } catch {
             draft.closed(.ofItsMaker)
             if let node = tree.node(of: draft.entryID) { tree.remove(node.id) }
-            // The draft is empty. The next mount drops any remains.
-            try? outbox.remove(draft.id)
+            outbox.removeRemains(of: draft)
             drafts.remove(draft)
             throw error
         }

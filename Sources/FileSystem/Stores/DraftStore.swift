@@ -2,6 +2,7 @@ import Base
 import ChatCore
 import Glibc
 import Outbox
+import Posix
 
 /// Stores and sends drafts: the outbox, or memory in tests.
 ///
@@ -80,6 +81,16 @@ public protocol DraftStore: Sendable {
 extension DraftStore {
     /// Removes a draft even if the core is accepting it.
     func remove(_ draft: Int64) throws(OutboxError) { try remove(draft, evenAtTheCore: true) }
+
+    /// Removes the empty draft of a failed creation. If that fails, the next mount drops the remains, and their name
+    /// cannot be created before.
+    func removeRemains(of draft: any DraftFile) {
+        do throws(OutboxError) {
+            try remove(draft.id)
+        } catch {
+            Log("filesystem").warning("draft of a failed creation not removed: error=\(error.sentence)")
+        }
+    }
 
     /// Renames without a kernel request.
     func rename(_ draft: Int64, to name: [UInt8]) throws(OutboxError) { try rename(draft, to: name, by: 0) }

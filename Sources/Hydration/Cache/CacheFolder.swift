@@ -96,7 +96,12 @@ struct CacheFolder: Sendable {
     /// Free bytes on the folder's disk; nil if the filesystem does not report them.
     func freeBytes() -> UInt64? { try? folder.directory.availableBytes() }
 
-    /// Deletes named files and ignores errors, because the next mount empties the folder. Unlinked files go
-    /// with their last reference.
-    func remove() { try? folder.empty() }
+    /// Deletes named files, as the next mount does after an error. Unlinked files go with their last reference.
+    func remove() {
+        do throws(SystemError) {
+            try folder.empty()
+        } catch {
+            Log("hydration").warning("cache folder not emptied: error=\(error.sentence)")
+        }
+    }
 }

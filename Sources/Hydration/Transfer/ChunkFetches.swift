@@ -63,13 +63,20 @@ final class ChunkFetches: ChunkRequester {
     /// Returns nil for a chunk that is damaged or cannot be read. It is then missing.
     private func check(_ chunk: Int, _ disk: OpenFile) async -> (any FetchedChunk)? {
         let range = download.layout.range(of: chunk)
-        let found = await ChunkStore.threads.run { [download] () -> (any FetchedChunk)? in
-            // The bytes in memory may have failed to reach the disk.
-            disk.dropFromMemory(range)
-            return try? download.source.read(chunk, from: disk)
+        let log = context.failures.log
+        do throws(SystemError) {
+            let found = try await ChunkStore.threads.run {
+                [download] () throws(SystemError) -> (any FetchedChunk)? in
+                // The bytes in memory may have failed to reach the disk.
+                disk.dropFromMemory(range)
+                return try download.source.read(chunk, from: disk)
+            }
+            if let found { return found }
+            log.notice("chunk of an earlier mount damaged: file=\(file.id.rawValue)")
+        } catch {
+            log.notice(
+                "chunk of an earlier mount not read: file=\(file.id.rawValue) error=\(error.sentence)")
         }
-        if found != nil { return found }
-        context.failures.log.notice("chunk of an earlier mount damaged: file=\(file.id.rawValue)")
         download.store.forget(chunk)
         file.step { machine, _ in machine.checkFailed(download, chunk) }
         return nil

@@ -97,11 +97,19 @@ public enum FileUpload {
             return try describe(records.state, digest: digest, sizes: producer.sizes)
         } catch {
             switch abandoned {
-            // Throw the failure that ended the upload, not that of the flush.
-            case .keep: try? await records.flush()
+            case .keep: await saveUnfinished(records)
             case .delete: await discard(records.state, client: client)
             }
             throw error
+        }
+    }
+
+    /// Saves the state of a failed upload. The caller throws the failure of the upload, not that of saving.
+    private static func saveUnfinished(_ records: UploadRecords) async {
+        do throws(XFTPError) {
+            try await records.flush()
+        } catch {
+            Log("xftp").warning("state of a failed upload not saved: error=\(error.sentence)")
         }
     }
 
