@@ -8,7 +8,7 @@ import Testing
 struct KindTests {
     typealias Fixture = MachineFixture
 
-    private static func text(
+    fileprivate static func text(
         _ id: String, _ words: String, in chat: ChatReference = .direct(1), by sender: String = ""
     ) -> NotifiedFile {
         NotifiedFile(
@@ -271,7 +271,7 @@ struct UnreadTests {
     @Test("reading the log reads its texts")
     func log() {
         var fixture = Fixture()
-        let text = Self.text("a", "Words")
+        let text = KindTests.text("a", "Words")
         fixture.add(.wrote(text, end: 5))
         fixture.arrive(1...1)
         fixture.pass(.seconds(5))
@@ -284,7 +284,7 @@ struct UnreadTests {
     func deletedTexts() {
         var fixture = Fixture()
         for id in ["a", "b", "c"] {
-            let text = Self.text(id, id)
+            let text = KindTests.text(id, id)
             fixture.add(.wrote(text, end: UInt64(id.utf8.first ?? 0)))
         }
         fixture.pass(.seconds(5))
@@ -335,7 +335,7 @@ struct UnreadTests {
     @Test("early deletion leaves no count")
     func deletedEarly() {
         var fixture = Fixture(.periodic)
-        let text = Self.text("a", "Words")
+        let text = KindTests.text("a", "Words")
         fixture.add(.wrote(text, end: 5))
         #expect(fixture.machine.unread == [.direct(1): 1])
         fixture.add(.gone(.text(TextReference("a", in: .direct(1)))))
@@ -361,7 +361,7 @@ struct UnreadTests {
 
     @Test("arrivals seen before a report are not reported")
     func seenEarly() {
-        let text = Self.text("a", "Words")
+        let text = KindTests.text("a", "Words")
         var fixture = Fixture(.periodic)
         fixture.add(.wrote(text, end: 5))
         fixture.pass(.seconds(60))

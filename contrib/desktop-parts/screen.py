@@ -80,9 +80,10 @@ class Screen:
         return sum(old != new for old, new in zip(before[top:], self.pixels()[top:]))
 
     def shows(self, x, y):
-        """Whether there is more than a plain ground around a place: 4 bytes are a pixel."""
+        """Whether there is more than a plain ground around a place: 4 bytes are a pixel. Some folders are one plain
+        colour with round corners."""
         lines = self.pixels()[max(0, y - 30):y + 30]
-        return len({line[4 * max(0, x - 40):4 * (x + 40)] for line in lines}) > 20
+        return len({line[4 * max(0, x - 40):4 * (x + 40)] for line in lines}) > 3
 
     def count(self, colours):
         """How many pixels of the screen have one of these colours (#rrggbb)."""
