@@ -89,11 +89,11 @@ public struct ConfigurationFile: Sendable {
     private func resolved() throws(ConfigurationError) -> String {
         var status = stat()
         guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFLNK else { return path }
-        guard let text = realpath(path, nil) else {
-            throw unchangeable(SystemError(code: errno, operation: "follow a link"))
+        do throws(SystemError) {
+            return try SymbolicLink.resolved(path, to: "follow a link")
+        } catch {
+            throw unchangeable(error)
         }
-        defer { free(text) }
-        return String(cString: text)
     }
 
     private func unchangeable(_ error: SystemError) -> ConfigurationError {

@@ -1,5 +1,4 @@
 import Base
-import Glibc
 import Posix
 
 /// A process that keeps a mount busy, and its uses. Reads /proc (proc(5)), where the kernel names used files without
@@ -29,22 +28,14 @@ public struct MountHolder: Hashable, Sendable {
 
     private static func uses(of mountpoint: String, by process: Int32) -> [String] {
         let folder = "/proc/\(process)"
-        var paths = ["cwd", "root", "exe"].compactMap { target(of: "\(folder)/\($0)") }
-        paths += ProcessInformation.names(in: "\(folder)/fd").compactMap { target(of: "\(folder)/fd/\($0)") }
-        paths += mappedFiles(folder)
+        let links = ["cwd", "root", "exe"] + ProcessInformation.names(in: "\(folder)/fd").map { "fd/" + $0 }
+        let paths = links.compactMap { SymbolicLink.target(of: "\(folder)/\($0)") } + mappedFiles(folder)
         return Set(paths.compactMap { below(mountpoint, $0) }).sorted()
     }
 
     /// Returns the part of `path` below the mountpoint, or nil.
     private static func below(_ mountpoint: String, _ path: String) -> String? {
         path.path(below: mountpoint).map { $0.isEmpty ? "." : $0 }
-    }
-
-    private static func target(of link: String) -> String? {
-        var buffer = [CChar](repeating: 0, count: 4096)
-        let count = readlink(link, &buffer, buffer.count)
-        guard count > 0 else { return nil }
-        return String(decoding: buffer.prefix(count).map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
     /// Parses `7f00-7f01 r--p 00000000 00:2f 12   /path`: the path begins at the first slash.

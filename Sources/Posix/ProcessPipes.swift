@@ -26,11 +26,7 @@ public enum ProcessPipes {
     }
 
     private static func identifier(of descriptor: String) -> String? {
-        var buffer = [CChar](repeating: 0, count: 64)
-        let count = readlink(descriptor, &buffer, buffer.count)
-        guard count > 0 else { return nil }
-        let text = String(decoding: buffer[..<count].lazy.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        return text.hasPrefix("pipe:[") ? text : nil
+        SymbolicLink.target(of: descriptor).flatMap { $0.hasPrefix("pipe:[") ? $0 : nil }
     }
 
     /// The mode of the link has the access of open(2).

@@ -10,11 +10,7 @@ public enum RunningProgram {
     /// The path of the executable in the process's mount namespace, with links resolved. If it was replaced, for
     /// example by an upgrade, its former path. One system call that never waits.
     public static func executable(of thread: pid_t) -> String? {
-        guard thread > 0 else { return nil }
-        var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
-        let count = readlink("/proc/\(thread)/exe", &buffer, buffer.count)
-        guard count > 0 else { return nil }
-        let path = String(decoding: buffer[..<count].lazy.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        guard thread > 0, let path = SymbolicLink.target(of: "/proc/\(thread)/exe") else { return nil }
         let mark = " (deleted)"
         return path.endsWithBytes(of: mark)
             ? String(decoding: path.utf8.dropLast(mark.utf8.count), as: UTF8.self) : path

@@ -50,7 +50,9 @@ enum BenchProgram {
     private static func run(_ invocation: Invocation) async throws {
         let quick = invocation[quick]
         let plan = Plan(
-            folder: try Self.absolute(invocation[folder]), isQuick: quick,
+            // In the form of the mount table.
+            folder: try SymbolicLink.resolved(invocation[folder], to: "work in \(invocation[folder])"),
+            isQuick: quick,
             repetitions: invocation[repetitions] ?? (quick ? 3 : 5),
             official: getenv("OFFICIAL_BIN").map { String(cString: $0) })
         // A page without marks fails before the work.
@@ -72,15 +74,6 @@ enum BenchProgram {
             let picture = invocation[svg].map { Page.link(toPicture: $0, from: page.path) } ?? ""
             try Self.write(page.text(with: picture + report.markdown), to: page.path)
         }
-    }
-
-    /// In the form of the mount table: absolute, without symbolic links.
-    private static func absolute(_ folder: String) throws(SystemError) -> String {
-        guard let resolved = realpath(folder, nil) else {
-            throw SystemError(code: errno, operation: "work in \(folder)")
-        }
-        defer { free(resolved) }
-        return String(cString: resolved)
     }
 
     private static func write(_ text: String, to path: String) throws(SystemError) {

@@ -76,9 +76,7 @@ private final class ShownProgress: Sendable {
 /// Absolute paths without symbolic links, for another process. All methods block.
 enum GivenPath {
     static func ofFile(_ path: String) throws(SystemError) -> String {
-        guard let absolute = realpath(path, nil) else { throw SystemError(code: errno, operation: "open it") }
-        defer { free(absolute) }
-        return String(cString: absolute)
+        try SymbolicLink.resolved(path, to: "open it")
     }
 
     /// Returns the path of a file to create.

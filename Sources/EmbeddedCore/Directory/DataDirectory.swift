@@ -112,11 +112,7 @@ public final class DataDirectory: Sendable {
         try Self.requireParts(path, hasKey: key != nil)
         do {
             folder = try Self.open(path)
-            guard let absolute = realpath(path, nil) else {
-                throw SystemError(code: errno, operation: "open the data directory")
-            }
-            defer { free(absolute) }
-            self.path = String(cString: absolute)
+            self.path = try SymbolicLink.resolved(path, to: "open the data directory")
             self.key = key
             use = try Self.beginUse(of: folder)
             try Self.checkKey(key, in: folder)

@@ -103,11 +103,10 @@ public struct Mountpoint: Hashable, Sendable {
     }
 
     private static func resolved(_ path: String) throws(FuseError) -> String {
-        guard let text = realpath(path, nil) else {
-            let cause = SystemError(code: errno, operation: "find the folder")
-            throw FuseError(.mountpoint, cause.sentence, cause: cause)
+        do throws(SystemError) {
+            return try SymbolicLink.resolved(path, to: "find the folder")
+        } catch {
+            throw FuseError(.mountpoint, error.sentence, cause: error)
         }
-        defer { free(text) }
-        return String(cString: text)
     }
 }

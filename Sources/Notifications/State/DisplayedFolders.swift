@@ -1,5 +1,4 @@
 import Base
-import Glibc
 import Posix
 
 /// Finds folders of a mount that a file manager displays.
@@ -27,7 +26,8 @@ public enum DisplayedFolders {
                 fileManagers.contains(path.lastPathName ?? "")
             else { continue }
             for descriptor in ProcessInformation.names(in: "/proc/\(process)/fd") {
-                guard isInotify("/proc/\(process)/fd/\(descriptor)") else { continue }
+                let target = SymbolicLink.target(of: "/proc/\(process)/fd/\(descriptor)")
+                guard target == "anon_inode:inotify" else { continue }
                 let details =
                     ProcessInformation.bytes(of: "/proc/\(process)/fdinfo/\(descriptor)", limit: 1 << 20)
                     ?? []
@@ -36,14 +36,6 @@ public enum DisplayedFolders {
             }
         }
         return shown
-    }
-
-    private static func isInotify(_ link: String) -> Bool {
-        var buffer = [CChar](repeating: 0, count: 64)
-        let count = readlink(link, &buffer, buffer.count)
-        guard count > 0 else { return false }
-        let target = String(decoding: buffer[..<count].lazy.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        return target == "anon_inode:inotify"
     }
 
     /// Parses lines like `inotify wd:1 ino:2a sdev:2d mask:…` (proc(5)).

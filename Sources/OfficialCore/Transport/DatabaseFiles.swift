@@ -135,13 +135,11 @@ enum ProcessTable {
 
     /// Inodes of a process's open sockets.
     static func sockets(of process: pid_t) -> Set<UInt64> {
-        var buffer = [CChar](repeating: 0, count: 64)
-        return Set(
+        Set(
             descriptors(of: process).compactMap { path -> UInt64? in
-                let length = readlink(path, &buffer, buffer.count)
-                guard length > 0 else { return nil }
-                let target = String(decoding: buffer[..<length].map(UInt8.init(bitPattern:)), as: UTF8.self)
-                guard target.hasPrefix("socket:["), target.hasSuffix("]") else { return nil }
+                guard let target = SymbolicLink.target(of: path), target.hasPrefix("socket:["),
+                    target.hasSuffix("]")
+                else { return nil }
                 return UInt64(target.dropFirst(8).dropLast())
             })
     }

@@ -35,13 +35,7 @@ enum Machine {
     }
 
     /// The date in UTC, YYYY-MM-DD.
-    static func today() -> String {
-        var now = time(nil)
-        var parts = tm()
-        gmtime_r(&now, &parts)
-        let two: (Int32) -> String = { $0 < 10 ? "0\($0)" : "\($0)" }
-        return "\(parts.tm_year + 1900)-\(two(parts.tm_mon + 1))-\(two(parts.tm_mday))"
-    }
+    static func today() -> String { String(SystemWallClock().now().iso8601.prefix(10)) }
 
     /// Returns the type of the mount that holds `folder`: the longest matching mountpoint.
     private static func fileSystem(of folder: String) -> String {
@@ -51,9 +45,6 @@ enum Machine {
     }
 
     private static func text(_ path: String) -> String {
-        guard let file = try? OpenFile(path, flags: O_RDONLY),
-            let bytes = try? file.read(count: 1 << 20, at: 0)
-        else { return "" }
-        return String(decoding: bytes, as: UTF8.self)
+        String(decoding: ProcessInformation.bytes(of: path, limit: 1 << 20) ?? [], as: UTF8.self)
     }
 }

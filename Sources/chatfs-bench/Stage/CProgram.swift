@@ -31,8 +31,7 @@ enum CProgram {
 
     /// Returns `contrib/bench` above this program or above the current folder.
     private static func folder() throws -> String {
-        var working = [CChar](repeating: 0, count: 4096)
-        let current = getcwd(&working, working.count) == nil ? "" : string(working)
+        let current = try SymbolicLink.resolved(".", to: "find the current folder")
         for start in [Stage.ownFolder, current] {
             var parts = start.pathNames
             while !parts.isEmpty {
@@ -42,10 +41,6 @@ enum CProgram {
             }
         }
         throw BenchError(.missing, "The folder contrib/bench of the sources was not found.")
-    }
-
-    private static func string(_ characters: [CChar]) -> String {
-        String(decoding: characters.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 }
 

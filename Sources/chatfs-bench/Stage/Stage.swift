@@ -51,12 +51,7 @@ final class Stage: Sendable {
     /// The program next to this one, so that both are of one build.
     static let chatfs = ownFolder + "/chatfs"
 
-    static let ownFolder: String = {
-        var buffer = [CChar](repeating: 0, count: 4096)
-        let count = max(0, readlink("/proc/self/exe", &buffer, buffer.count))
-        let own = String(decoding: buffer.prefix(count).map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        return own.parentPath
-    }()
+    static let ownFolder = (SymbolicLink.target(of: "/proc/self/exe") ?? "").parentPath
 
     /// Starts a program that ends with this stage, and gets a signal when this process ends.
     func start(

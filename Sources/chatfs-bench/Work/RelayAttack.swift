@@ -92,7 +92,6 @@ struct RelayAttack: Sendable {
     }
 
     private static func bytes(_ hexadecimal: String) -> [UInt8] {
-        let digits = hexadecimal.utf8.map { $0 < 58 ? $0 - 48 : $0 - 87 }
-        return stride(from: 0, to: digits.count, by: 2).map { digits[$0] << 4 | digits[$0 + 1] }
+        Hexadecimal.decode(hexadecimal) ?? []
     }
 }

@@ -43,11 +43,7 @@ enum LinkCopyCommand {
 
     /// - Throws: ENODATA if the path is no file of a mount, EPERM for a file of another folder.
     static func requireLinks(_ path: String) throws(SystemError) {
-        guard let resolved = realpath(path, nil) else {
-            throw SystemError(code: errno, operation: "find it")
-        }
-        defer { free(resolved) }
-        let parts = String(cString: resolved).pathNames
+        let parts = try SymbolicLink.resolved(path, to: "find it").pathNames
         guard try ExtendedAttribute.text("user.chatfs.state", of: path) != nil, parts.count >= 2,
             parts[parts.count - 2] == "Links"
         else {

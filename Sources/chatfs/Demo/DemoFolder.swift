@@ -19,11 +19,7 @@ final class DemoFolder: Sendable {
     init(_ name: String) throws {
         let isNew = mkdir(name, 0o700) == 0
         if !isNew && errno != EEXIST { throw SystemError(code: errno, operation: "make the demo's folder") }
-        guard let resolved = realpath(name, nil) else {
-            throw SystemError(code: errno, operation: "find the demo's folder")
-        }
-        defer { free(resolved) }
-        path = String(cString: resolved)
+        path = try SymbolicLink.resolved(name, to: "find the demo's folder")
         let statePath = path + "/" + Self.stateName
         let found = Set(try PrivateFolder.names(in: OpenFile(path, flags: O_RDONLY | O_DIRECTORY)))
         guard found.isSubset(of: [Self.stateName] + Self.people),

@@ -64,9 +64,6 @@ enum MountExamination {
 
     /// Returns nil if access is denied.
     private static func namespace(of process: String) -> String? {
-        var buffer = [CChar](repeating: 0, count: 64)
-        let count = readlink("/proc/\(process)/ns/mnt", &buffer, buffer.count)
-        guard count > 0 else { return nil }
-        return String(decoding: buffer[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        SymbolicLink.target(of: "/proc/\(process)/ns/mnt")
     }
 }

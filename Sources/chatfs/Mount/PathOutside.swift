@@ -1,5 +1,6 @@
 import Base
 import Glibc
+import Posix
 
 /// Resolves paths that must not lead into this process's own mount, where its access would deadlock.
 enum PathOutside {
@@ -28,12 +29,9 @@ enum PathOutside {
                 continue
             }
             links += 1
-            var target = [CChar](repeating: 0, count: Int(PATH_MAX) + 1)
-            let length = readlink(next, &target, Int(PATH_MAX))
-            guard links <= 40, length > 0 else { return nil }
-            let text = String(decoding: target[..<length].map { UInt8(bitPattern: $0) }, as: UTF8.self)
-            if text.isAbsolutePath { done = "" }
-            left = text.pathNames + left
+            guard links <= 40, let target = SymbolicLink.target(of: next) else { return nil }
+            if target.isAbsolutePath { done = "" }
+            left = target.pathNames + left
         }
         return done.isEmpty ? "/" : done
     }
