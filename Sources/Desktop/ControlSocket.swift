@@ -74,17 +74,10 @@ enum ControlSocket {
         address.sun_family = sa_family_t(AF_UNIX)
         let path = Array("/proc/self/fd/\(folder.descriptor)/\(name)".utf8)
         withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path) }
-        var outcome: Swift.Result<Result, SystemError>?
-        withUnsafePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
-                do throws(SystemError) {
-                    outcome = .success(try body(pointer, socklen_t(MemoryLayout<sockaddr_un>.size)))
-                } catch {
-                    outcome = .failure(error)
-                }
+        return try withUnsafePointer(to: &address) { (pointer) throws(SystemError) in
+            try pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { (generic) throws(SystemError) in
+                try body(generic, socklen_t(MemoryLayout<sockaddr_un>.size))
             }
         }
-        guard let outcome else { preconditionFailure("the closure was not called") }
-        return try outcome.get()
     }
 }

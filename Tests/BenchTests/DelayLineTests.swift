@@ -80,8 +80,8 @@ struct DelayLineTests {
         #expect(heard == [] || heard == nil)
         #expect(line.connections == 0)
         line.close()
-        try await wait(until: "the line is gone") { try !LocalPort.isOpen(port) }
-        #expect(try !LocalPort.isOpen(target))
+        try await wait(until: "the line is gone") { !LocalPort.isOpen(port) }
+        #expect(!LocalPort.isOpen(target))
     }
 
     @Test("of a file depend on seed and block")

@@ -78,12 +78,7 @@ private struct Phone: Sendable {
     }
 
     private func mount(_ name: String, _ options: [String]) async throws -> Receiver {
-        let path = try stage.makeFolder("mount-" + name)
-        let process = try await stage.start(
-            Stage.chatfs,
-            ["mount", path, "--notifications", "off", "--cache-dir", stage.path("cache-" + name)] + options)
-        let mount = try await Mounted.waiting(for: process, at: path, type: "fuse.chatfs", on: stage)
-        let folder = mount.file("phone")
+        let folder = try await stage.mount(name, options).file("phone")
         try await stage.wait(for: "the folder of the phone") { access(folder, F_OK) == 0 }
         return Receiver(contact: try await program.contact(named: name, on: stage), folder: folder)
     }

@@ -1,6 +1,5 @@
 import ChatCore
 import EmbeddedCore
-import Glibc
 import Posix
 import SMP
 
@@ -115,15 +114,9 @@ private final class Acquaintances {
     }
 
     private func mount() async throws -> Mounted {
-        let path = stage.path("mount-contacts")
-        if access(path, F_OK) != 0 { _ = try stage.makeFolder("mount-contacts") }
-        let process = try await stage.start(
-            Stage.chatfs,
-            [
-                "mount", path, "--verbose", "--notifications", "off", "--profile", Self.names[0], "--data",
-                stage.path("data-\(Self.names[0])"), "--cache-dir", stage.path("cache-contacts"),
-            ])
-        return try await Mounted.waiting(for: process, at: path, type: "fuse.chatfs", on: stage)
+        try await stage.mount(
+            "contacts",
+            ["--verbose", "--profile", Self.names[0], "--data", stage.path("data-\(Self.names[0])")])
     }
 
     /// Waits for the log line.

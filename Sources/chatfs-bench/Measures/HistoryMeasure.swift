@@ -1,6 +1,5 @@
 import Cryptography
 import EmbeddedCore
-import Glibc
 import Posix
 
 /// The cost of a mount by the size of its chats, most of which are not listed.
@@ -56,15 +55,7 @@ struct History: Sendable {
     }
 
     func mount() async throws -> Mounted {
-        let path = stage.path("mount-history")
-        if access(path, F_OK) != 0 { _ = try stage.makeFolder("mount-history") }
-        let process = try await stage.start(
-            Stage.chatfs,
-            [
-                "mount", path, "--notifications", "off", "--profile", "reader", "--data", data, "--cache-dir",
-                stage.path("cache-history"),
-            ])
-        return try await Mounted.waiting(for: process, at: path, type: "fuse.chatfs", on: stage)
+        try await stage.mount("history", ["--profile", "reader", "--data", data])
     }
 
     private func folder(_ chat: Int, of mount: Mounted) -> String { mount.file("chat \(chat)") }

@@ -27,16 +27,10 @@ struct Chats: Sendable {
 
     /// Mounts a profile. With a quiet time of 0, a file is sent as soon as it is closed.
     func mount(_ member: String, relays: [String], _ more: [String] = []) async throws -> Mounted {
-        let path = try stage.makeFolder("mount-" + member)
-        let process = try await stage.start(
-            Stage.chatfs,
-            [
-                "mount", path, "--notifications", "off", "--profile", member, "--quiet-time", "0", "--data",
-                data,
-            ]
-                + ["--cache-dir", stage.path("cache-" + member)]
+        try await stage.mount(
+            member,
+            ["--profile", member, "--quiet-time", "0", "--data", data]
                 + relays.flatMap { ["--relay", $0] } + more)
-        return try await Mounted.waiting(for: process, at: path, type: "fuse.chatfs", on: stage)
     }
 
     /// Copies `source` into the group with cp and waits until it is sent and visible to `receiver`, if there is one.

@@ -59,15 +59,7 @@ enum LocalPort {
     }
 
     /// Returns whether a server accepts connections there.
-    static func isOpen(_ port: UInt16) throws(SystemError) -> Bool {
-        let socket = try makeSocket()
-        var address = address(port: port)
-        var isOpen = false
-        try with(&address) { (generic, length) throws(SystemError) in
-            isOpen = Glibc.connect(socket.descriptor, generic, length) == 0
-        }
-        return isOpen
-    }
+    static func isOpen(_ port: UInt16) -> Bool { (try? connect(port, buffer: 1 << 16)) != nil }
 
     private static func makeSocket() throws(SystemError) -> OpenFile {
         OpenFile(
@@ -86,16 +78,10 @@ enum LocalPort {
         _ address: inout sockaddr_in,
         _ body: (UnsafeMutablePointer<sockaddr>, socklen_t) throws(SystemError) -> Void
     ) throws(SystemError) {
-        var failure: SystemError?
-        withUnsafeMutablePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { generic in
-                do throws(SystemError) {
-                    try body(generic, socklen_t(MemoryLayout<sockaddr_in>.size))
-                } catch {
-                    failure = error
-                }
+        try withUnsafeMutablePointer(to: &address) { (pointer) throws(SystemError) in
+            try pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { (generic) throws(SystemError) in
+                try body(generic, socklen_t(MemoryLayout<sockaddr_in>.size))
             }
         }
-        if let failure { throw failure }
     }
 }

@@ -17,3 +17,14 @@ struct Mounted: Sendable {
 
     func file(_ name: String) -> String { path + "/" + name }
 }
+
+extension Stage {
+    /// Mounts with `chatfs mount` and these options. The mountpoint and the cache belong to the name.
+    func mount(_ name: String, _ options: [String]) async throws -> Mounted {
+        let mountpoint = try makeFolder("mount-" + name)
+        let process = try await start(
+            Self.chatfs,
+            ["mount", mountpoint, "--notifications", "off", "--cache-dir", path("cache-" + name)] + options)
+        return try await Mounted.waiting(for: process, at: mountpoint, type: "fuse.chatfs", on: self)
+    }
+}

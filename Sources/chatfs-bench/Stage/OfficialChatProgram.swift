@@ -50,7 +50,7 @@ final class OfficialChatProgram: Sendable {
             [
                 "-d", database, "-y", "-p", "\(port)", "--files-folder", folder, "--temp-folder", incoming,
             ] + options, environment: programs.environment)
-        try await stage.wait(for: "the official program") { try LocalPort.isOpen(port) }
+        try await stage.wait(for: "the official program") { LocalPort.isOpen(port) }
         let heard = Heard()
         let socket = try await WebSocketClient.connect(
             to: Endpoint(host: "127.0.0.1", port: port), timeout: .seconds(20), listener: heard)

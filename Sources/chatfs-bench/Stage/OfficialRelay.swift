@@ -47,7 +47,7 @@ struct OfficialRelay: Sendable {
             try text(stage.path(relay + "-config/fingerprint"))
             .split(whereSeparator: \.isNewline).first.map(String.init) ?? ""
         _ = try await stage.start(program, ["start"], environment: environment)
-        try await stage.wait(for: "the official \(scheme)-server") { try LocalPort.isOpen(port) }
+        try await stage.wait(for: "the official \(scheme)-server") { LocalPort.isOpen(port) }
         return OfficialRelay(address: "\(scheme)://\(fingerprint)@127.0.0.1:\(port)")
     }
 

@@ -38,7 +38,7 @@ struct Rclone: Sendable {
                 "--cert",
                 certificate, "--key", key, "--config", "/dev/null",
             ])
-        try await stage.wait(for: "rclone's WebDAV server") { try LocalPort.isOpen(port) }
+        try await stage.wait(for: "rclone's WebDAV server") { LocalPort.isOpen(port) }
         // rclone wants passwords in a form of its own.
         let password = try await stage.run(
             program, ["obscure", Hexadecimal.encode(SystemRandomSource().bytes(16)), "--config", "/dev/null"])

@@ -20,16 +20,12 @@ final class ScriptedChats: Sendable {
 
     /// `chatfs mount` attached to the core. Its index stays for the next mount.
     func mount() async throws -> Mounted {
-        let path = stage.path("mount-simplex")
-        if access(path, F_OK) != 0 { _ = try stage.makeFolder("mount-simplex") }
-        let process = try await stage.start(
-            Stage.chatfs,
+        try await stage.mount(
+            "simplex",
             [
-                "mount", path, "--notifications", "off", "--core", "ws://127.0.0.1:\(server.port)",
-                "--files-folder", filesFolder,
-                "--data", stage.path("simplex-data"), "--cache-dir", stage.path("simplex-cache"),
+                "--core", "ws://127.0.0.1:\(server.port)", "--files-folder", filesFolder, "--data",
+                stage.path("simplex-data"),
             ])
-        return try await Mounted.waiting(for: process, at: path, type: "fuse.chatfs", on: stage)
     }
 
     /// Writes a file of the core and reports its reception.
