@@ -66,11 +66,8 @@ struct History: Sendable {
         try await listEverything()
         var (ready, memory): ([Double], [Double]) = ([], [])
         for _ in 0..<stage.plan.repetitions {
-            try await stage.settle()
-            let start = ContinuousClock.now
-            let mount = try await mount()
-            try await list(0, of: mount)
-            ready.append((ContinuousClock.now - start) / .milliseconds(1))
+            let (mount, time) = try await start()
+            ready.append(time)
             for chat in 1..<Self.lookedAt { try await list(chat, of: mount) }
             try await mount.figures.rest(on: stage)
             memory.append(try mount.figures.memory() / 1_048_576)
@@ -89,13 +86,17 @@ struct History: Sendable {
 
     /// Returns the milliseconds from the start of a mount until a chat is listed.
     func timeToStart() async throws -> Double {
+        let (mount, time) = try await start()
+        await stage.end(mount.process)
+        return time
+    }
+
+    private func start() async throws -> (mount: Mounted, time: Double) {
         try await stage.settle()
         let start = ContinuousClock.now
         let mount = try await mount()
         try await list(0, of: mount)
-        let time = (ContinuousClock.now - start) / .milliseconds(1)
-        await stage.end(mount.process)
-        return time
+        return (mount, (ContinuousClock.now - start) / .milliseconds(1))
     }
 
     /// Runs the first mount, in which all names are assigned.

@@ -126,7 +126,7 @@ private struct OfficialHistory {
     /// Waits until everything is shown.
     private func finish(_ chats: ScriptedChats, _ mount: Mounted, on stage: Stage) async throws {
         let end = ContinuousClock.now + .seconds(500)
-        while try names(mount) < count {
+        while try names(of: mount).count < count {
             try stage.check()
             guard ContinuousClock.now < end else {
                 throw BenchError(.failed, "Not all of the history was shown.")
@@ -134,12 +134,6 @@ private struct OfficialHistory {
             try await Task.sleep(for: .seconds(1))
         }
         try await mount.figures.rest(on: stage)
-    }
-
-    private func names(_ mount: Mounted) throws -> Int {
-        try NameWork.paths(in: mount.path).filter { !$0.hasSuffix("/.chatfs") }.reduce(0) {
-            $0 + (try NameWork.paths(in: $1).count)
-        }
     }
 
     // MARK: - Second start
@@ -165,8 +159,6 @@ private struct OfficialHistory {
     }
 
     private func names(of mount: Mounted) throws -> [String] {
-        try NameWork.paths(in: mount.path).filter { !$0.hasSuffix("/.chatfs") }.flatMap {
-            try NameWork.paths(in: $0)
-        }
+        try mount.chats.flatMap { try NameWork.paths(in: $0) }
     }
 }

@@ -89,8 +89,7 @@ private struct MutableChats: Sendable {
     /// For a mounted official core: its daemon has the list.
     private static func ofMount(below folder: String) async throws -> MutableChats {
         for mounted in try await ThreadPool.shared.run({ () throws(DesktopError) in try Mounted.all() }) {
-            guard case .status(let bytes) = await mounted.answer(), let status = MountStatus.decoded(bytes),
-                status.controlFolder.path(below: folder) != nil
+            guard let status = await mounted.status(), status.controlFolder.path(below: folder) != nil
             else { continue }
             let client = try await ProgramConnection.client(of: mounted)
             return try await ThreadPool.shared.run { () throws(any Error) in

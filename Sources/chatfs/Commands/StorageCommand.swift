@@ -44,9 +44,7 @@ enum StorageCommand {
     /// Returns nil if not mounted or unknown.
     private static func cached(ofProfileIn folder: String) async -> UInt64? {
         for mounted in (try? Mounted.all()) ?? [] {
-            if case .status(let bytes) = await mounted.answer(), let status = MountStatus.decoded(bytes),
-                status.controlFolder == folder
-            {
+            if let status = await mounted.status(), status.controlFolder == folder {
                 return status.cachedBytes
             }
         }

@@ -8,11 +8,7 @@ struct FolderViewers: Sendable {
     private let mountpoint: String
     /// The mount once it exists. The device number comes from the mount table, because a process must not call stat on
     /// its own mount.
-    private let found = Found()
-
-    private final class Found: Sendable {
-        let mount = Lock<MountTable.Mount?>(nil)
-    }
+    private let found = Lock<MountTable.Mount?>(nil)
 
     init(mountpoint: String) { self.mountpoint = mountpoint }
 
@@ -21,9 +17,9 @@ struct FolderViewers: Sendable {
     }
 
     private func own() -> MountTable.Mount? {
-        if let known = found.mount.withLock({ $0 }) { return known }
+        if let known = found.withLock({ $0 }) { return known }
         let own = try? MountTable.mount(at: mountpoint)
-        found.mount.withLock { $0 = own }
+        found.withLock { $0 = own }
         return own
     }
 }
