@@ -49,14 +49,7 @@ struct ProfileAccess: Sendable {
                 try await Task.sleep(for: .milliseconds(100))
                 continue
             }
-            do {
-                let result = try await body(opened)
-                await opened.shutDown()
-                return result
-            } catch {
-                await opened.shutDown()
-                throw error
-            }
+            return try await concluding(with: opened.shutDown) { try await body(opened) }
         }
     }
 

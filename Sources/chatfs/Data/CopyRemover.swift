@@ -49,14 +49,7 @@ struct CopyRemover: Sendable {
         let settings = CoreSettings(
             profile: profile.displayName, directory: DirectoryAccess(unlocked: directory), core: .embedded)
         let core = try await MountedCore.open(settings)
-        do {
-            let freed = try await Self.ask(core, requests)
-            await core.shutDown()
-            return freed
-        } catch {
-            await core.shutDown()
-            throw error
-        }
+        return try await concluding(with: core.shutDown) { try await Self.ask(core, requests) }
     }
 
     private static func ask(_ core: MountedCore, _ requests: [FreeRequest]) async throws -> [FileID] {

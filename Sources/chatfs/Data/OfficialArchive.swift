@@ -146,14 +146,7 @@ struct OfficialArchive: Sendable {
             await Task { await transport.close() }.value
             throw error
         }
-        do {
-            let result = try await body(archive, settings)
-            await archive.close()
-            return result
-        } catch {
-            await archive.close()
-            throw error
-        }
+        return try await concluding(with: archive.close) { try await body(archive, settings) }
     }
 
     private func report(_ problems: [APIArchiveProblem]) throws {

@@ -51,15 +51,9 @@ enum PhoneSaving {
             try access.open(isMade: true)
         }
         let core = try await MountedCore.openOfficial(choice, settings, in: directory)
-        do {
-            let saving = PhoneSave(core: core, directory: directory, path: path, limit: choice.phone.limit)
-            let isWhole = try await saving.run(names)
-            await core.shutDown()
-            try await ThreadPool.shared.run { () throws(ChatError) in try directory.noteParts() }
-            if !isWhole { throw ExitCode.failure }
-        } catch {
-            await core.shutDown()
-            throw error
-        }
+        let saving = PhoneSave(core: core, directory: directory, path: path, limit: choice.phone.limit)
+        let isWhole = try await concluding(with: core.shutDown) { try await saving.run(names) }
+        try await ThreadPool.shared.run { () throws(ChatError) in try directory.noteParts() }
+        if !isWhole { throw ExitCode.failure }
     }
 }

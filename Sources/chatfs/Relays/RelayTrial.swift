@@ -42,13 +42,7 @@ struct RelayTrial: Sendable {
 
     private func tryMessages(_ server: ServerAddress) async throws -> String {
         let connections = QueueConnections(ConnectionSettings(policy: .everything, proxy: proxy))
-        do {
-            try await makeQueue(on: server, connections)
-        } catch {
-            await connections.close()
-            throw error
-        }
-        await connections.close()
+        try await concluding(with: connections.close) { try await makeQueue(on: server, connections) }
         return "a queue was created and deleted"
     }
 
