@@ -63,21 +63,17 @@ struct NotificationActions: Sendable {
 
     private func retry(_ node: NodeID) async -> String? {
         let answer = fileSystem.setExtendedAttribute("user.chatfs.retry", [UInt8(ascii: "1")], of: node)
-        switch await answer.result() {
-        case .success: return nil
-        // Already being sent.
-        case .failure(let error) where error.code == EPERM: return nil
-        case .failure(let error): return "The file could not be resent. \(error.sentence)"
-        }
+        return Self.problem(await answer.result(), "resent")
     }
 
     private func discard(_ node: NodeID) async -> String? {
-        switch await fileSystem.discard(node).result() {
-        case .success: return nil
-        // Written again or sent meanwhile.
-        case .failure(let error) where error.code == EPERM: return nil
-        case .failure(let error): return "The file could not be discarded. \(error.sentence)"
-        }
+        Self.problem(await fileSystem.discard(node).result(), "discarded")
+    }
+
+    private static func problem(_ result: Result<Void, FileSystemError>, _ word: String) -> String? {
+        // EPERM: the file was written again or sent meanwhile.
+        guard case .failure(let error) = result, error.code != EPERM else { return nil }
+        return "The file could not be \(word). \(error.sentence)"
     }
 
     private func keep(_ node: NodeID) async -> String? {
