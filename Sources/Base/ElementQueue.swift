@@ -5,6 +5,9 @@ public struct ElementQueue<Element: Sendable>: Sendable {
 
     public init() {}
 
+    /// The next element to leave.
+    public var first: Element? { start < elements.count ? elements[start] : nil }
+
     public mutating func append(_ element: Element) { elements.append(element) }
 
     public mutating func popFirst() -> Element? {

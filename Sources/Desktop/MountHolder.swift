@@ -22,7 +22,9 @@ public struct MountHolder: Hashable, Sendable {
     public static func all(of mountpoint: String) -> [MountHolder] {
         ProcessInformation.processes().sorted().compactMap { process in
             let uses = uses(of: mountpoint, by: process)
-            return uses.isEmpty ? nil : MountHolder(process: process, name: name(of: process), uses: uses)
+            guard !uses.isEmpty else { return nil }
+            let name = ProcessInformation.name(of: process) ?? "a process"
+            return MountHolder(process: process, name: name, uses: uses)
         }
     }
 
@@ -46,12 +48,5 @@ public struct MountHolder: Hashable, Sendable {
             guard let slash = line.firstIndex(of: UInt8(ascii: "/")) else { return nil }
             return String(decoding: line[slash...], as: UTF8.self)
         }
-    }
-
-    private static func name(of process: Int32) -> String {
-        guard let bytes = ProcessInformation.bytes(of: "/proc/\(process)/comm", limit: 64) else {
-            return "a process"
-        }
-        return String(decoding: bytes.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
     }
 }

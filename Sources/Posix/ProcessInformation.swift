@@ -32,6 +32,13 @@ public enum ProcessInformation {
         return bytes.flatMap { $0.count == 36 ? String(decoding: $0, as: UTF8.self) : nil }
     }
 
+    /// The name of a process, as ps(1) shows it.
+    public static func name(of process: pid_t) -> String? {
+        bytes(of: "/proc/\(process)/comm").map {
+            String(decoding: $0.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
+        }
+    }
+
     /// The numbers of all processes.
     public static func processes() -> [pid_t] { names(in: "/proc").compactMap { pid_t($0) } }
 }

@@ -14,7 +14,7 @@ struct ElementQueueTests {
                 arrived += 1
             }
             for _ in 0..<count * 2 / 3 {
-                #expect(queue.popFirst() == left)
+                #expect(queue.first == left && queue.popFirst() == left)
                 left += 1
             }
         }
@@ -23,7 +23,7 @@ struct ElementQueueTests {
             left += 1
         }
         #expect(left == arrived)
-        #expect(queue.popFirst() == nil)
+        #expect(queue.first == nil && queue.popFirst() == nil)
     }
 
     @Test("an element is released when it leaves")

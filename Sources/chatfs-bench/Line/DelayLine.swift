@@ -213,31 +213,25 @@ private struct Flow {
 
 /// Bytes in order, in the received pieces.
 private struct ByteStore {
-    private var pieces: [[UInt8]] = []
-    private var start = 0
+    private var pieces = ElementQueue<[UInt8]>()
     /// The removed bytes of the first piece.
     private var gone = 0
 
-    var isEmpty: Bool { start == pieces.count }
+    var isEmpty: Bool { pieces.first == nil }
 
     mutating func append(_ piece: [UInt8]) { pieces.append(piece) }
 
     /// Returns some of the first bytes, at most `count`.
     func first(_ count: Int) -> ArraySlice<UInt8> {
-        let piece = pieces[start]
+        let piece = pieces.first ?? []
         return piece[gone..<min(piece.count, gone + count)]
     }
 
     /// The first piece.
     mutating func removeFirst(_ count: Int) {
         gone += count
-        guard gone == pieces[start].count else { return }
+        guard gone == pieces.first?.count else { return }
         gone = 0
-        pieces[start] = []
-        start += 1
-        if start > 1024 && start * 2 > pieces.count {
-            pieces.removeFirst(start)
-            start = 0
-        }
+        _ = pieces.popFirst()
     }
 }

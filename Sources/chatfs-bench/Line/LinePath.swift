@@ -1,3 +1,5 @@
+import Base
+
 /// One direction of a connection over a line, without I/O: the permitted bytes of its sender, and the arrivals.
 /// Implements only TCP's slow start: the window grows with acknowledgements up to its maximum. No bytes are lost, so it
 /// never shrinks, even on an idle connection.
@@ -70,22 +72,14 @@ struct SharedLine {
 
 /// Numbers of bytes with their times, in order.
 private struct Timetable {
-    private var entries: [(at: LinePath.Instant, count: Int)] = []
-    private var start = 0
+    private var entries = ElementQueue<(at: LinePath.Instant, count: Int)>()
 
-    var first: LinePath.Instant? { start < entries.count ? entries[start].at : nil }
+    var first: LinePath.Instant? { entries.first?.at }
 
     mutating func add(_ count: Int, at moment: LinePath.Instant) { entries.append((moment, count)) }
 
     mutating func next(by now: LinePath.Instant) -> Int? {
-        guard start < entries.count, entries[start].at <= now else { return nil }
-        defer {
-            start += 1
-            if start > 1024 && start * 2 > entries.count {
-                entries.removeFirst(start)
-                start = 0
-            }
-        }
-        return entries[start].count
+        guard let first, first <= now else { return nil }
+        return entries.popFirst()?.count
     }
 }

@@ -55,10 +55,9 @@ enum MountExamination {
     }
 
     static func finding(of mount: MountTable.Mount, heldBy process: pid_t) -> Finding {
-        let name = ProcessInformation.bytes(of: "/proc/\(process)/comm", limit: 64)
-            .map { String(decoding: $0.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self) }
+        let name = ProcessInformation.name(of: process) ?? "a process"
         return .note(
-            "\(name ?? "a process") (process \(process)) keeps the mount \(mount.path) in its own mount namespace; the mount "
+            "\(name) (process \(process)) keeps the mount \(mount.path) in its own mount namespace; the mount "
                 + "ends with that process", naming: [mount.path])
     }
 
