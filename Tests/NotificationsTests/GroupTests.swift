@@ -189,18 +189,23 @@ struct GroupTests {
 
     @Test("a refusal is repeated after its interval")
     func refusals() {
-        var explained = ExplainedRefusals()
-        let (now, request) = (ContinuousClock.now, RefusedRequest("No.", subject: "a"))
-        #expect(explained.isDue(request, at: now) == true)
-        #expect(explained.isDue(request, at: now + ExplainedRefusals.interval - .nanoseconds(1)) == false)
-        #expect(explained.isDue(request, at: now + ExplainedRefusals.interval) == true)
-        #expect(explained.isDue(RefusedRequest("No.", subject: "b"), at: now + .seconds(3600)) == true)
-        var many = ExplainedRefusals()
-        for number in 0..<ExplainedRefusals.limit {
-            #expect(many.isDue(RefusedRequest("No.", subject: "\(number)"), at: now) == true)
+        var explained = RecentNotices<String>()
+        let (now, interval) = (ContinuousClock.now, RecentNotices<String>.interval)
+        #expect(explained.isDue("a", at: now))
+        explained.note("a", at: now)
+        #expect(!explained.isDue("a", at: now + interval - .nanoseconds(1)))
+        #expect(explained.isDue("a", at: now + interval))
+        explained.note("a", at: now + interval)
+        #expect(!explained.isDue("a", at: now + interval))
+        #expect(explained.isDue("b", at: now + .seconds(3600)))
+        var many = RecentNotices<String>()
+        for number in 0..<RecentNotices<String>.limit {
+            #expect(many.isDue("\(number)", at: now))
+            many.note("\(number)", at: now)
         }
-        #expect(many.isDue(request, at: now) == false)
-        #expect(
-            many.isDue(request, at: now + ExplainedRefusals.interval) == true, "the old ones are forgotten")
+        #expect(!many.isDue("a", at: now))
+        #expect(many.isDue("a", at: now + interval), "the old ones are forgotten")
+        many.note("a", at: now + interval)
+        #expect(!many.isDue("a", at: now + interval))
     }
 }

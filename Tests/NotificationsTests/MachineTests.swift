@@ -314,7 +314,7 @@ struct MachineTests {
         #expect(fixture.shown().count == 1)
         for number in 0..<1000 { fixture.add(.refused(RefusedRequest("No.", chatName: "\(number)"))) }
         fixture.pass(.seconds(3000))
-        #expect(fixture.shown().count <= ExplainedRefusals.limit)
+        #expect(fixture.shown().count <= RecentNotices<RefusedRequest>.limit)
     }
 
     @Test("new failures are notified once across mounts")

@@ -27,8 +27,8 @@ public struct NotificationMachine: Sendable {
     private var waiting = WaitingGroups()
     private var schedule: NotificationSchedule
     private var shown = ShownNotifications()
-    private var explained = ExplainedRefusals()
-    private var repeated = RepeatedApprovals()
+    private var explained = RecentNotices<RefusedRequest>()
+    private var repeated = RecentNotices<NotifiedEntry>()
     private var folderChecks = PendingFolderChecks()
     /// Time of the last update of shrinking notifications.
     private var lastChange: Instant?
@@ -191,6 +191,7 @@ public struct NotificationMachine: Sendable {
 
     private mutating func explain(_ request: RefusedRequest, at now: Instant) {
         guard explained.isDue(request, at: now) else { return }
+        explained.note(request, at: now)
         wait(.init(chat: nil, subject: .refusal, refusal: request), at: now) { _ in }
     }
 
