@@ -164,7 +164,7 @@ enum DeleteCommand {
     ) async throws {
         let answer = try await client.ask(DeleteRequest(.find, chat: chat, onlySent: onlySent))
         guard answer.files > 0, let newest = answer.next else { return tell(DeleteAnswer()) }
-        let what = "\(answer.files) \(onlySent ? "sent " : "")file\(answer.files == 1 ? "" : "s")"
+        let what = counted(answer.files, onlySent ? "sent file" : "file")
         try await Confirmation.ask(
             PrintableText.escaping(
                 "Delete \(what) of \(answer.chatName ?? chat) here (\(ByteCount.rounded(answer.bytes)))?"),
@@ -187,7 +187,7 @@ enum DeleteCommand {
 
     private static func tell(_ total: DeleteAnswer) {
         Terminal.note(
-            "\(total.files) file\(total.files == 1 ? "" : "s") deleted, \(ByteCount.rounded(total.bytes)) freed"
+            "\(counted(total.files, "file")) deleted, \(ByteCount.rounded(total.bytes)) freed"
         )
     }
 }

@@ -59,7 +59,7 @@ enum ImportCommand {
         guard !failures.isEmpty else { return }
         for failure in failures { Terminal.complain("chatfs: \(failure.name): \(failure.sentence)") }
         Terminal.complain(
-            "chatfs: \(failures.count) file\(failures.count == 1 ? "" : "s") could not be imported; 'chatfs verify' lists them."
+            "chatfs: \(counted(failures.count, "file")) could not be imported; 'chatfs verify' lists them."
         )
         throw ExitCode.failure
     }

@@ -66,7 +66,7 @@ enum StorageCommand {
     }
 
     private static func words(_ amount: StorageUse.Amount) -> String {
-        "\(amount.files) file\(amount.files == 1 ? "" : "s") (\(ByteCount.rounded(amount.bytes)))"
+        "\(counted(amount.files, "file")) (\(ByteCount.rounded(amount.bytes)))"
     }
 
     // MARK: - Removing copies

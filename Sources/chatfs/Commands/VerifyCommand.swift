@@ -125,7 +125,6 @@ enum VerifyCommand {
 extension VerificationRecord {
     /// A summary for display.
     var summary: String {
-        func counted(_ number: Int, _ noun: String) -> String { "\(number) \(noun)\(number == 1 ? "" : "s")" }
         let outcome =
             findings.isEmpty
             ? "no problems" : "\(counted(findings.count, "finding")), \(unsettled) unresolved"

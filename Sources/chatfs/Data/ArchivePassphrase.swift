@@ -22,10 +22,9 @@ enum ArchivePassphrase {
                 "an archive needs a passphrase: without a terminal give --archive-passphrase-fd")
         }
         if isNew {
-            let again = Question.secret("Repeat passphrase: ")
-            guard let again,
-                again.withUnsafeBytes({ one in secret.withUnsafeBytes { one.elementsEqual($0) } })
-            else { throw Refusal("The two passphrases differ; repeat the command.") }
+            guard let again = Question.secret("Repeat passphrase: "), again.isEqual(to: secret) else {
+                throw Refusal("The two passphrases differ; repeat the command.")
+            }
         }
         return secret
     }

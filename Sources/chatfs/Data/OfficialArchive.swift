@@ -155,7 +155,7 @@ struct OfficialArchive: Sendable {
             Terminal.complain("chatfs: \(problem.file.map { $0 + ": " } ?? "")\(problem.sentence)")
         }
         Terminal.complain(
-            "chatfs: \(problems.count) file\(problems.count == 1 ? "" : "s") could not be transferred")
+            "chatfs: \(counted(problems.count, "file")) could not be transferred")
         throw ExitCode.failure
     }
 }

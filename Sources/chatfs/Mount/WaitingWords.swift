@@ -13,14 +13,14 @@ enum WaitingWords {
                 + "you know it, with 'chatfs approve \($0)'"
         }
         lines += waiting.messages.map {
-            "  \(count($0.count, "message")) of \($0.chat) \($0.count == 1 ? "waits" : "wait") for a messaging "
+            "  \(counted($0.count, "message")) of \($0.chat) \($0.count == 1 ? "waits" : "wait") for a messaging "
                 + "server; the texts are in .chatfs/messages/\($0.chat).jsonl"
         }
         if waiting.invitations > 0 {
-            lines.append("  \(count(waiting.invitations, "unused invitation"))")
+            lines.append("  \(counted(waiting.invitations, "unused invitation"))")
         }
         if waiting.requests > 0 {
-            lines.append("  \(count(waiting.requests, "pending request")): see 'chatfs requests'")
+            lines.append("  \(counted(waiting.requests, "pending request")): see 'chatfs requests'")
         }
         return lines
     }
@@ -29,9 +29,5 @@ enum WaitingWords {
     static func sentence(_ server: MountStatus.Waiting.Server) -> String {
         return
             "messaging server \(server.server) unreachable since \(Timestamp(seconds: server.since).iso8601): \(server.problem)"
-    }
-
-    private static func count(_ number: Int, _ noun: String) -> String {
-        "\(number) \(noun)\(number == 1 ? "" : "s")"
     }
 }

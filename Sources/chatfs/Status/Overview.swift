@@ -88,10 +88,10 @@ struct Overview {
         if status.suspended == "user" { lines.append("suspended: 'chatfs resume \(place)' continues") }
         if let waiting = status.waiting {
             if waiting.requests > 0 {
-                lines.append("\(Self.count(waiting.requests, "request")) to answer: 'chatfs requests'")
+                lines.append("\(counted(waiting.requests, "request")) to answer: 'chatfs requests'")
             }
             if waiting.invitations > 0 {
-                lines.append("\(Self.count(waiting.invitations, "unused invitation"))")
+                lines.append("\(counted(waiting.invitations, "unused invitation"))")
             }
             for server in waiting.servers { lines.append("\(server.server): \(server.problem)") }
         }
@@ -104,9 +104,5 @@ struct Overview {
             lines.append("and \(held.count - Self.most) more stopped files: 'chatfs status'")
         }
         return lines
-    }
-
-    private static func count(_ number: Int, _ noun: String) -> String {
-        "\(number) \(noun)\(number == 1 ? "" : "s")"
     }
 }

@@ -15,8 +15,8 @@ enum StatusLines {
             return ["\(mounted.mountpoint): runs another version of ChatFS"]
         }
         let head =
-            "\(status.profile) at \(mounted.mountpoint) (process \(status.pid)): \(count(status.chats, "chat")), "
-            + "\(count(status.entries, "file")), \(ByteCount.rounded(status.cachedBytes)) in the cache"
+            "\(status.profile) at \(mounted.mountpoint) (process \(status.pid)): \(counted(status.chats, "chat")), "
+            + "\(counted(status.entries, "file")), \(ByteCount.rounded(status.cachedBytes)) in the cache"
         let kernel = status.kernel.flatMap { reads($0.passthrough) }.map { "  " + $0 }
         let core = status.coreProblem.map { "  transfers wait: \($0)" }
         let suspended = status.suspended.map {
@@ -58,7 +58,7 @@ enum StatusLines {
     private static func connections(_ status: MountStatus) -> String? {
         guard let connected = status.connections, status.suspended == nil else { return nil }
         let lost = status.waiting?.servers.count ?? 0
-        return "  \(count(connected, "messaging server")) connected"
+        return "  \(counted(connected, "messaging server")) connected"
             + (lost == 0 ? "" : ", \(lost) unreachable")
     }
 
@@ -79,12 +79,12 @@ enum StatusLines {
     private static func verification(_ verified: MountStatus.Verification?) -> [String] {
         guard let verified else { return [] }
         let days = max(0, SystemWallClock().now().seconds - verified.time) / 86_400
-        let time = days == 0 ? "today" : "\(count(Int(days), "day")) ago"
+        let time = days == 0 ? "today" : "\(counted(Int(days), "day")) ago"
         let outcome =
             verified.problems == 0
             ? "no problems"
-            : "\(count(verified.problems, "problem")), listed by 'chatfs verify'"
-        return ["  verified \(time), \(count(verified.files, "file")): \(outcome)"]
+            : "\(counted(verified.problems, "problem")), listed by 'chatfs verify'"
+        return ["  verified \(time), \(counted(verified.files, "file")): \(outcome)"]
     }
 
     private static func keeping(_ keeping: MountStatus.Keeping?) -> [String] {
@@ -97,18 +97,14 @@ enum StatusLines {
                     ? words : "\(words): \(number)"
             }
             let why = reasons.isEmpty ? "" : " (\(reasons.joined(separator: ", ")))"
-            lines.append("  waiting to be kept: \(count(keeping.waiting, "file"))\(why)")
+            lines.append("  waiting to be kept: \(counted(keeping.waiting, "file"))\(why)")
         }
         if keeping.expiring > 0 {
             lines.append(
-                "  \(count(keeping.expiring, "file")) will expire on the relays within 12 hours: open, hydrate or "
+                "  \(counted(keeping.expiring, "file")) will expire on the relays within 12 hours: open, hydrate or "
                     + "pin the files you want, or see 'chatfs help keep'")
         }
         return lines
-    }
-
-    private static func count(_ number: Int, _ noun: String) -> String {
-        "\(number) \(noun)\(number == 1 ? "" : "s")"
     }
 
     /// Returns nil without a plain cache, which passthrough needs.
