@@ -31,7 +31,7 @@ enum CProgram {
 
     /// Returns `contrib/bench` above this program or above the current folder.
     private static func folder() throws -> String {
-        let current = try SymbolicLink.resolved(".", to: "find the current folder")
+        let current = (try? SymbolicLink.resolved(".", to: "find the current folder")) ?? ""
         for start in [Stage.ownFolder, current] {
             var parts = start.pathNames
             while !parts.isEmpty {
