@@ -1,7 +1,7 @@
 import CommandLineKit
 import Desktop
 
-/// `chatfs hydrate`, `dehydrate`, `pin` and `unpin`: which bytes of files are local.
+/// `chatfs hydrate`, `dehydrate`, `pin` and `unpin`: receive, evict and keep the bytes of files.
 enum CacheCommands {
     static let hydrate = command(
         .hydrate, "Receive files completely and wait for the end.",
