@@ -13,14 +13,7 @@ public struct Manifest: Hashable, Sendable {
         /// The SHA-256, 32 bytes.
         public var digest: [UInt8]
         /// Whether the file was damaged before it was archived.
-        public var isDamaged: Bool
-
-        public init(name: EntryName, size: UInt64, digest: [UInt8], isDamaged: Bool = false) {
-            self.name = name
-            self.size = size
-            self.digest = digest
-            self.isDamaged = isDamaged
-        }
+        public var isDamaged = false
     }
 
     /// The time of the snapshot, in seconds since 1970.
@@ -39,13 +32,9 @@ public struct Manifest: Hashable, Sendable {
     public static let maxEntries = 1_000_000
     /// The size of all files in bytes: the required disk space.
     public var total: UInt64 { entries.reduce(0) { $0 + $1.size } }
+}
 
-    public init(created: Int64, program: String, entries: [Entry]) {
-        self.created = created
-        self.program = program
-        self.entries = entries
-    }
-
+extension Manifest {
     /// Returns the tag of a manifest with this digest.
     /// - Parameter key: The key of the archive.
     static func tag(of digest: [UInt8], key: SecretBytes) -> SecretBytes {

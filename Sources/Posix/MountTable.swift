@@ -9,7 +9,7 @@ public enum MountTable {
         public let id: Int
         /// The number among all mounts since boot (`STATX_MNT_ID_UNIQUE`, Linux 6.8). Nil if not requested or
         /// unsupported.
-        public let serial: UInt64?
+        public private(set) var serial: UInt64?
         /// The device of its filesystem: `0:45`. Copies of the mount in any namespace have the same.
         public let device: String
         public let path: String
@@ -17,7 +17,7 @@ public enum MountTable {
         public let type: String
         public let source: String
         /// The user of a FUSE mount (`user_id`), or nil for other filesystems.
-        public let user: uid_t?
+        public private(set) var user: uid_t?
 
         /// Whether a file with this status is on the mounted filesystem (makedev(3)).
         public func holds(_ status: stat) -> Bool {
@@ -25,19 +25,6 @@ public enum MountTable {
             let major = number >> 8 & 0xfff | number >> 32 & 0xffff_f000
             let minor = number & 0xff | number >> 12 & 0xffff_ff00
             return device == "\(major):\(minor)"
-        }
-
-        init(
-            id: Int, serial: UInt64? = nil, device: String, path: String, type: String, source: String,
-            user: uid_t? = nil
-        ) {
-            self.user = user
-            self.id = id
-            self.serial = serial
-            self.device = device
-            self.path = path
-            self.type = type
-            self.source = source
         }
     }
 

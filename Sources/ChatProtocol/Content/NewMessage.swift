@@ -134,11 +134,6 @@ public struct Mention: Hashable, Sendable {
     public var name: String
     public var member: MemberID
 
-    public init(name: String, member: MemberID) {
-        self.name = name
-        self.member = member
-    }
-
     static func all(_ json: JSONValue?) -> [Mention] {
         (json?.members ?? []).prefix(ProtocolLimits.batch).compactMap { name, value in
             value["memberId"]?.memberID.map { Mention(name: name, member: $0) }

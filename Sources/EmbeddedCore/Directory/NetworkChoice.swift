@@ -24,20 +24,10 @@ public struct NetworkChoice: Hashable, Sendable {
 
     /// SOCKS5 proxy of all connections; nil connects directly.
     public var proxy: Endpoint?
-    public var routing: Routing
-    public var fallback: Fallback
+    public var routing = Routing.never
+    public var fallback = Fallback.protected
     /// Whether to send delivery receipts.
-    public var sendsReceipts: Bool
-
-    public init(
-        proxy: Endpoint? = nil, routing: Routing = .never, fallback: Fallback = .protected,
-        sendsReceipts: Bool = true
-    ) {
-        self.proxy = proxy
-        self.routing = routing
-        self.fallback = fallback
-        self.sendsReceipts = sendsReceipts
-    }
+    public var sendsReceipts = true
 
     /// Returns the proxy for an open profile.
     /// - Parameter isolation: unique per profile, 1 to 255 bytes. The proxy keeps connections with different

@@ -11,13 +11,9 @@ struct ReceptionBudget: Hashable {
 
     /// Start of the current period, by the database's clock.
     private(set) var since: ElapsedTime
-    private(set) var files: Int
+    private(set) var files = 0
     /// Plaintext bytes.
-    private(set) var bytes: UInt64
-
-    init(since: ElapsedTime, files: Int = 0, bytes: UInt64 = 0) {
-        (self.since, self.files, self.bytes) = (since, files, bytes)
-    }
+    private(set) var bytes: UInt64 = 0
 
     /// Returns whether another file may be received automatically.
     /// - Parameters:

@@ -111,11 +111,5 @@ public struct APIComposedMessage: Hashable, Sendable {
     public var source: FileSourceLocation?
     public var content: MessageContent
     /// True if the source is a name in the files folder of a core on another machine.
-    public var isStored: Bool
-
-    public init(source: FileSourceLocation?, content: MessageContent, isStored: Bool = false) {
-        self.source = source
-        self.content = content
-        self.isStored = isStored
-    }
+    public var isStored = false
 }

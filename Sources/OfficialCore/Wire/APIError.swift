@@ -11,25 +11,13 @@ public struct APIError: Hashable, Sendable {
     /// The core's text. May contain file names; log it at debug level only.
     public var message: String?
     /// Relays that are not configured (`fileNotApproved`).
-    public var unknownRelays: [String]
+    public var unknownRelays: [String] = []
     /// The file that the core does not receive for that reason.
     public var refusedFile: FileID?
     /// Reason of a relay's block: `spam`, `content`, …
     public var blockingReason: String?
     /// The agent's operation, in its words. Log it at debug level only.
     public var context: String?
-
-    public init(
-        path: [String], message: String? = nil, unknownRelays: [String] = [], refusedFile: FileID? = nil,
-        blockingReason: String? = nil, context: String? = nil
-    ) {
-        self.path = path
-        self.message = message
-        self.context = context
-        self.unknownRelays = unknownRelays
-        self.refusedFile = refusedFile
-        self.blockingReason = blockingReason
-    }
 
     /// Returns true if an alternative has this name.
     public func has(_ name: String) -> Bool { path.contains(name) }
@@ -40,10 +28,11 @@ public struct APIError: Hashable, Sendable {
         "smpErr", "brokerErr",
         "cmdErr", "srvError", "fileError", "sndFileError", "rcvFileError", "chatError", "internalErr",
     ]
+}
 
+extension APIError {
     init(_ json: JSONValue) {
-        path = []
-        unknownRelays = []
+        self.init(path: [])
         var value: JSONValue? = json
         // Errors nest at most four deep; the document may nest deeper.
         for _ in 0..<8 {

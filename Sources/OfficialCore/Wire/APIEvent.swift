@@ -50,12 +50,9 @@ public struct APIEvent: Hashable, Sendable {
         /// Any other event, by name.
         case other(String)
     }
+}
 
-    public init(userID: Int64?, kind: Kind) {
-        self.userID = userID
-        self.kind = kind
-    }
-
+extension APIEvent {
     init(_ json: JSONValue) {
         let type = json.type ?? ""
         userID = json["user"]?["userId"]?.integer

@@ -22,19 +22,6 @@ public struct Invitation: Hashable, Sendable {
     /// An X25519 key as SubjectPublicKeyInfo DER, 44 bytes.
     public var agreementKey: [UInt8]
 
-    public init(
-        authority: [UInt8], host: String, port: UInt16, versions: AppVersionRange, name: DeviceName,
-        time: Int64, agreementKey: [UInt8]
-    ) {
-        self.authority = authority
-        self.host = host
-        self.port = port
-        self.versions = versions
-        self.name = name
-        self.time = time
-        self.agreementKey = agreementKey
-    }
-
     /// Returns the link, signed with the session's key and then with the pairing's.
     /// - Throws: `.configuration` for an invalid host, or an authority of wrong length.
     public func link(session: SigningKey, identity: SigningKey) throws(RemoteControlError) -> String {

@@ -10,15 +10,6 @@ public struct ProxiedServer: Hashable, Sendable {
     public var certificates: [[UInt8]]
     /// An X25519 key signed by the leaf: see `SignedKey`.
     public var signedKey: [UInt8]
-
-    public init(
-        sessionID: [UInt8], versions: ClosedRange<UInt16>, certificates: [[UInt8]], signedKey: [UInt8]
-    ) {
-        self.sessionID = sessionID
-        self.versions = versions
-        self.certificates = certificates
-        self.signedKey = signedKey
-    }
 }
 
 extension ByteReader {

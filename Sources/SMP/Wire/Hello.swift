@@ -8,15 +8,10 @@ public struct ClientHello: Hashable, Sendable {
     /// SubjectPublicKeyInfo of an X25519 key.
     public var key: [UInt8]
     /// Whether the client is a forwarding server. Its blocks have no encryption beyond TLS.
-    public var isProxy: Bool
+    public var isProxy = false
+}
 
-    public init(version: UInt16, identity: [UInt8], key: [UInt8], isProxy: Bool = false) {
-        self.version = version
-        self.identity = identity
-        self.key = key
-        self.isProxy = isProxy
-    }
-
+extension ClientHello {
     /// Without padding.
     public var encoded: [UInt8] {
         var bytes: [UInt8] = []
