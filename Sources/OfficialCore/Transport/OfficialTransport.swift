@@ -60,27 +60,4 @@ extension OfficialTransport {
     ) async throws(OfficialCoreError) -> APIResponse {
         try await request(command, lane: lane, timeout: timeout, connection: nil)
     }
-
-    /// Returns a user's groups, with the command's spelling of either version.
-    /// - Throws: As `request`; `.notUnderstood` for another answer.
-    public func groups(
-        of user: Int64, lane: TransportLane = .foreground, timeout: Duration = .seconds(30)
-    ) async throws(OfficialCoreError) -> [APIChatInfo] {
-        do throws(OfficialCoreError) {
-            return try await groups(user, spaced: true, lane, timeout)
-        } catch {
-            guard error.refusal?.has("commandError") == true else { throw error }
-            return try await groups(user, spaced: false, lane, timeout)
-        }
-    }
-
-    private func groups(
-        _ user: Int64, spaced: Bool, _ lane: TransportLane, _ timeout: Duration
-    ) async throws(OfficialCoreError) -> [APIChatInfo] {
-        let command = APICommand.groups(user: user, spaced: spaced)
-        guard case .groups(let groups) = try await request(command, lane: lane, timeout: timeout) else {
-            throw OfficialCoreError(.notUnderstood, "The SimpleX core returned no list of groups.")
-        }
-        return groups
-    }
 }

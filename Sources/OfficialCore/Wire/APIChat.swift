@@ -185,17 +185,12 @@ public struct APIChatInfo: Hashable, Sendable {
 public struct APIUser: Hashable, Sendable {
     public var id: Int64
     public var displayName: String
-    public var isActive: Bool
-    /// Hidden with a password. A hidden profile is shown only while active.
-    public var isHidden: Bool
 
     init?(_ json: JSONValue) {
         guard let id = json["userId"]?.integer, id > 0 else { return nil }
         self.id = id
         displayName =
             json["profile"]?["displayName"]?.string ?? json["localDisplayName"]?.string ?? "?"
-        isActive = json["activeUser"]?.bool ?? false
-        isHidden = json["viewPwdHash"] != nil
     }
 
     public var profile: Profile { Profile(id: id, displayName: displayName) }

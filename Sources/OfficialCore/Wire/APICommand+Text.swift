@@ -40,8 +40,6 @@ extension APICommand {
             return "/_get chats \(user) pcc=off count=\(count) "
                 + #"{"type":"filters","favorite":false,"unread":false}"#
         case .chatPage(let chat, let page): return "/_get chat \(chat) \(page.text)"
-        case .contacts(let user): return "/_contacts \(user)"
-        case .groups(let user, let spaced): return "/_groups\(spaced ? " " : "")\(user)"
         case .setAlias(let chat, let name): return "/_set alias \(chat) \(name)"
         case .leaveGroup(let group): return "/_leave #\(group)"
         case .joinGroup(let group): return "/_join #\(group)"
@@ -218,7 +216,6 @@ extension APIPage {
         switch self {
         case .last(let count): "count=\(count)"
         case .before(let item, let count): "before=\(item.rawValue) count=\(count)"
-        case .after(let item, let count): "after=\(item.rawValue) count=\(count)"
         case .around(let item, let count): "around=\(item.rawValue) count=\(count)"
         }
     }

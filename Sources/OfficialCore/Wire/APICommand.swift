@@ -28,9 +28,6 @@ public enum APICommand: Hashable, Sendable {
     /// The newest `count` chats.
     case chats(user: Int64, count: Int)
     case chatPage(APIChatReference, APIPage)
-    case contacts(user: Int64)
-    /// Versions after 6.4 need a space in `/_groups`, 6.4 rejects it: see `OfficialTransport.groups`.
-    case groups(user: Int64, spaced: Bool)
 
     /// Sets the user's alias of a contact or group.
     case setAlias(ChatReference, String)
@@ -101,7 +98,6 @@ extension APICommand {
 public enum APIPage: Hashable, Sendable {
     case last(Int)
     case before(ItemID, count: Int)
-    case after(ItemID, count: Int)
     case around(ItemID, count: Int)
 }
 

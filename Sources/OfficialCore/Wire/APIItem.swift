@@ -26,8 +26,6 @@ public struct APIItem: Hashable, Sendable {
     public var disappears: Bool
     /// Received and read by the user, which starts the timer of a disappearing message.
     public var isRead: Bool
-    /// Sent, and recent enough to be deleted for everyone.
-    public var isDeletable: Bool
 
     /// An `AChatItem` pair.
     init?(pair json: JSONValue) {
@@ -52,7 +50,6 @@ public struct APIItem: Hashable, Sendable {
         deletion = meta["itemDeleted"].map { $0.type.flatMap(Deletion.init) ?? .deleted }
         disappears = meta["itemTimed"] != nil
         isRead = meta["itemStatus"]?.type == "rcvRead"
-        isDeletable = meta["deletable"]?.bool ?? false
     }
 
     private static func sender(_ direction: JSONValue?, in chat: APIChatInfo) -> String {

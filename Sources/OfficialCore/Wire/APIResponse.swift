@@ -13,8 +13,6 @@ public enum APIResponse: Hashable, Sendable {
     case version(APIVersion)
     case chats([APIChatInfo])
     case chatPage(APIChatPage)
-    case contacts([APIChatInfo])
-    case groups([APIChatInfo])
     /// Renamed or left.
     case chatUpdated(APIChatInfo)
     /// Its last state, or the new one if its history stays.
@@ -76,9 +74,6 @@ public enum APIResponse: Hashable, Sendable {
                 (json["chats"]?.elements ?? []).compactMap { $0["chatInfo"].flatMap(APIChatInfo.init(info:)) }
             )
         case "apiChat": return json["chat"].flatMap(APIChatPage.init).map(APIResponse.chatPage)
-        case "contactsList":
-            return .contacts((json["contacts"]?.elements ?? []).compactMap(APIChatInfo.init(contact:)))
-        case "groupsList": return .groups((json["groups"]?.elements ?? []).compactMap(group))
         case "contactAliasUpdated", "groupAliasUpdated", "leftMemberUser":
             return APIChatInfo(changed: json).map(APIResponse.chatUpdated)
         case "contactDeleted", "groupDeletedUser":
@@ -131,12 +126,6 @@ public enum APIResponse: Hashable, Sendable {
             return json["groupInfo"].flatMap(APIChatInfo.init(group:)).map(APIResponse.joining)
         default: return nil
         }
-    }
-
-    /// A plain group, an array of group and summary, or an object of both.
-    private static func group(_ json: JSONValue) -> APIChatInfo? {
-        APIChatInfo(group: json) ?? json["groupInfo"].flatMap(APIChatInfo.init(group:))
-            ?? json.elements.first.flatMap(APIChatInfo.init(group:))
     }
 
     private static func relays(_ json: JSONValue) -> [String] {

@@ -92,7 +92,7 @@ extension Target {
 
     private static func check(_ answer: APIResponse) {
         switch answer {
-        case .chats(let chats), .contacts(let chats), .groups(let chats): chats.forEach(check)
+        case .chats(let chats): chats.forEach(check)
         case .newChatItems(let items): items.forEach(check)
         case .chatPage(let page):
             hold(page.items.count <= page.count, "no more items than were given")

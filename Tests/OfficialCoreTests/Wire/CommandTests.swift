@@ -35,15 +35,14 @@ struct CommandTests {
                 "/_get chat #3(_support:5) before=8 count=2"
             ),
             (
-                .chatPage(APIChatReference(.notes(1)), .after(ItemID(8), count: 2)),
-                "/_get chat *1 after=8 count=2"
+                .chatPage(APIChatReference(.notes(1)), .before(ItemID(8), count: 2)),
+                "/_get chat *1 before=8 count=2"
             ),
             (
                 .chatPage(APIChatReference(.direct(1)), .around(ItemID(8), count: 2)),
                 "/_get chat @1 around=8 count=2"
             ),
-            (.groups(user: 1, spaced: false), "/_groups1"), (.groups(user: 1, spaced: true), "/_groups 1"),
-            (.cancelFile(FileID(4)), "/fcancel 4"), (.contacts(user: 1), "/_contacts 1"),
+            (.cancelFile(FileID(4)), "/fcancel 4"),
             (
                 .receiveFile(FileID(4), approvedRelays: true, encrypted: nil, path: "/srv/x y"),
                 "/freceive 4 approved_relays=on /srv/x y"

@@ -33,24 +33,6 @@ struct VersionTests {
     }
 
     @Test(
-        "groups decode in three forms",
-        arguments: [
-            #"[{"groupId":3,"groupProfile":{"displayName":"g"}}]"#,
-            #"[[{"groupId":3,"groupProfile":{"displayName":"g"}},{"currentMembers":2}]]"#,
-            #"[{"groupInfo":{"groupId":3,"groupProfile":{"displayName":"g"}},"groupSummary":{"currentMembers":2}}]"#,
-        ])
-    func groups(_ groups: String) throws {
-        guard
-            case .groups(let found) = try Self.answer(
-                #"{"result":{"type":"groupsList","groups":\#(groups)}}"#)
-        else {
-            Issue.record("no groups")
-            return
-        }
-        #expect(found.map(\.reference) == [APIChatReference(.group(3))] && found[0].displayName == "g")
-    }
-
-    @Test(
         "a contact's state decides about sending",
         arguments: [
             (#""activeConn":{"connStatus":"ready"},"contactStatus":"active""#, true),
