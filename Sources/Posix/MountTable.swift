@@ -53,12 +53,8 @@ public enum MountTable {
     /// number if the kernel provides one. Never contacts the process behind the mount.
     /// - Throws: If `path` cannot be reached for a reason other than ENOENT, or the table is unreadable.
     public static func mount(at path: String) throws(SystemError) -> Mount? {
-        let place: OpenFile
-        do throws(SystemError) {
-            place = try OpenFile(path, flags: chatfs_o_path | chatfs_o_nofollow)
-        } catch {
-            if error.code == ENOENT { return nil }
-            throw error
+        guard let place = try OpenFile.existing(path, flags: chatfs_o_path | chatfs_o_nofollow) else {
+            return nil
         }
         let details = try OpenFile("/proc/self/fdinfo/\(place.descriptor)", flags: O_RDONLY)
         let text = String(decoding: try details.read(count: 4096, at: 0), as: UTF8.self)

@@ -65,10 +65,7 @@ struct ConnectionThread {
 
     /// - Parameter duration: The time limit, or nil to wait for a change.
     private func wait(_ duration: Duration?) {
-        var milliseconds: Int64 = -1
-        if let (seconds, rest) = duration?.components {
-            milliseconds = seconds * 1000 + rest / 1_000_000_000_000_000 + 1
-        }
+        let milliseconds = duration.map { Int64($0 / .milliseconds(1)) + 1 } ?? -1
         var requests = [pollfd(fd: connection.wakeUp.descriptor, events: Int16(POLLIN), revents: 0)]
         poll(&requests, milliseconds: Int32(clamping: milliseconds))
         connection.wakeUp.clear()

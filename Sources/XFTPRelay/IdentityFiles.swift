@@ -100,12 +100,7 @@ struct IdentityFiles {
     }
 
     private func content(of name: String) throws(SystemError) -> [UInt8]? {
-        do throws(SystemError) {
-            return try OpenFile(name, flags: O_RDONLY | O_NOFOLLOW, in: folder.directory)
-                .readAll(limit: 64 << 10)
-        } catch {
-            if error.code == ENOENT { return nil }
-            throw error
-        }
+        try OpenFile.existing(name, flags: O_RDONLY | O_NOFOLLOW, in: folder.directory)?
+            .readAll(limit: 64 << 10)
     }
 }

@@ -85,7 +85,6 @@ final class ChangeSignalListener: Sendable {
 
     /// Rounded up, because an early wake-up costs another iteration.
     private static func milliseconds(until end: ContinuousClock.Instant) -> Int32 {
-        let left = max(end - .now, .zero).components
-        return Int32(clamping: left.seconds * 1000 + left.attoseconds / 1_000_000_000_000_000 + 1)
+        Int32(clamping: Int64(max(end - .now, .zero) / .milliseconds(1)) + 1)
     }
 }

@@ -33,13 +33,7 @@ public struct DatabaseFiles: Hashable, Sendable {
     /// Examines the chat database. Blocks briefly.
     /// - Throws: Errors of opening or reading an existing file.
     public func condition() throws(SystemError) -> Condition {
-        let file: OpenFile
-        do throws(SystemError) {
-            file = try OpenFile(paths[0], flags: O_RDONLY)
-        } catch {
-            if error.code == ENOENT { return .missing }
-            throw error
-        }
+        guard let file = try OpenFile.existing(paths[0], flags: O_RDONLY) else { return .missing }
         let start = try file.read(count: 16, at: 0)
         if start.isEmpty { return .missing }
         return start == Array("SQLite format 3\0".utf8) ? .plain : .encrypted

@@ -51,13 +51,8 @@ enum FileDeleteCommand {
         guard path == senderName || path.endsWithBytes(of: "/" + senderName) else { return nil }
         let linkPath = String(decoding: path.utf8.dropLast(senderName.utf8.count), as: UTF8.self) + linkName
         let text = try await ThreadPool.shared.run { () throws(SystemError) -> String? in
-            do throws(SystemError) {
-                let file = try OpenFile(linkPath, flags: O_RDONLY)
-                return String(decoding: try file.readAll(limit: 1 << 20), as: UTF8.self)
-            } catch {
-                guard error.code == ENOENT else { throw error }
-                return nil
-            }
+            guard let file = try OpenFile.existing(linkPath, flags: O_RDONLY) else { return nil }
+            return String(decoding: try file.readAll(limit: 1 << 20), as: UTF8.self)
         }
         guard let text else { return nil }
         return try await FileDescription.parse(text)
