@@ -34,7 +34,6 @@ struct ArchiveLibrary: Sendable {
     let setLastBlockLength: @convention(c) (Archive, Int32) -> Int32
     let writeHeader: @convention(c) (Archive, Entry) -> Int32
     let writeData: WritingBytes
-    let finishEntry: Calling
     let closeWriter: Calling
     let freeWriter: Calling
 
@@ -73,7 +72,6 @@ struct ArchiveLibrary: Sendable {
             setLastBlockLength = try library.function("archive_write_set_bytes_in_last_block")
             writeHeader = try library.function("archive_write_header")
             writeData = try library.function("archive_write_data")
-            finishEntry = try library.function("archive_write_finish_entry")
             closeWriter = try library.function("archive_write_close")
             freeWriter = try library.function("archive_write_free")
             newReader = try library.function("archive_read_new")

@@ -11,8 +11,6 @@ public enum ProtocolLimits {
     /// Characters of an image in a message, and in a profile.
     public static let preview = 14_000
     public static let profilePicture = 12_500
-    /// Characters of a description part.
-    public static let descriptionPart = 14_000
     /// Characters of a description part next to post-quantum keys.
     public static let shortDescriptionPart = 11_000
     /// Largest description and number of parts. One of 1 GiB has about 30 KB.

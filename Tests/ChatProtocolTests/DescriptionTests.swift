@@ -10,7 +10,7 @@ struct DescriptionTests {
         arguments: [0, 1, 13_999, 14_000, 14_001, 30_000, 300_000])
     func parts(_ length: Int) {
         let text = String(String(repeating: "chunks: 1:abc\n", count: length / 14 + 1).prefix(length))
-        let parts = DescriptionPart.parts(of: text, limit: ProtocolLimits.descriptionPart)
+        let parts = DescriptionPart.parts(of: text, limit: 14_000)
         #expect(parts.map(\.number) == Array(1...max(1, (length + 13_999) / 14_000)))
         #expect(parts.map(\.isLast) == parts.map { $0.number == parts.count })
         var partial = PartialDescription()

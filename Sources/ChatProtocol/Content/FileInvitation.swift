@@ -78,7 +78,7 @@ public struct DescriptionPart: Hashable, Sendable {
     public static let awaited = DescriptionPart(text: "", number: 0, isLast: false)
 
     /// Splits a description into parts that fit into messages.
-    /// - Parameter limit: characters per part, `ProtocolLimits.descriptionPart` or the shorter one.
+    /// - Parameter limit: characters per part, `ProtocolLimits.shortDescriptionPart`.
     public static func parts(of description: String, limit: Int) -> [DescriptionPart] {
         let bytes = Array(description.utf8)
         let starts = Array(stride(from: 0, to: max(1, bytes.count), by: limit))

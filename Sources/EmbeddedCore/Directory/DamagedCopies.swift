@@ -99,6 +99,6 @@ extension DataDirectory {
     public func arguments(
         ofDamagedCopyOf file: FileID, inProfile profile: Int64
     ) throws(ChatError) -> FileArguments? {
-        try wrapping { try store.read { try $0.damagedCopies.arguments(of: file, in: profile) } }
+        try read { try $0.damagedCopies.arguments(of: file, in: profile) }
     }
 }

@@ -57,10 +57,7 @@ extension DataDirectory {
     /// Returns the profile's messaging servers with passwords.
     /// - Throws: `.storage`.
     public func messagingServers(of profile: Profile) throws(ChatError) -> [ServerAddress] {
-        try wrapping {
-            try store.read { try $0.messagingServers.configured(of: profile.id) }
-                .compactMap { ServerAddress($0) }
-        }
+        try read { try $0.messagingServers.configured(of: profile.id) }.compactMap { ServerAddress($0) }
     }
 
     /// Returns the profile's upload relays without passwords.
@@ -74,9 +71,7 @@ extension DataDirectory {
     /// Returns the profile's upload relays with their secret passwords.
     /// - Throws: `.storage`.
     public func configuredRelaysWithPasswords(of profile: Profile) throws(ChatError) -> [RelayAddress] {
-        try wrapping {
-            try store.read { try $0.relays.configured(of: profile.id) }.compactMap(\.relayAddress)
-        }
+        try read { try $0.relays.configured(of: profile.id) }.compactMap(\.relayAddress)
     }
 
     /// Removes relays and their passwords. Uploaded files stay there until they expire; uploads under way
@@ -118,13 +113,9 @@ extension DataDirectory {
 
     /// - Throws: `.storage`.
     public func approvedRelays(of profile: Profile) throws(ChatError) -> [RelayAddress] {
-        try wrapping {
-            let rules = try store.read { try $0.relays.rules(of: profile.id) }
-            return rules.approved.map { endpoint in
-                RelayAddress(
-                    fingerprint: endpoint.fingerprint, hosts: [endpoint.host], port: endpoint.port)
-            }.sorted { $0.text < $1.text }
-        }
+        try read { try $0.relays.rules(of: profile.id) }.approved.map { endpoint in
+            RelayAddress(fingerprint: endpoint.fingerprint, hosts: [endpoint.host], port: endpoint.port)
+        }.sorted { $0.text < $1.text }
     }
 
     /// Returns the policy for relays that are neither configured nor approved.

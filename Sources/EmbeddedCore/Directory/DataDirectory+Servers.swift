@@ -34,11 +34,9 @@ extension DataDirectory {
 
     /// - Throws: `.storage`.
     public func approvedServers(of profile: Profile) throws(ChatError) -> [ServerAddress] {
-        try wrapping {
-            try store.read { try $0.relays.approved(.messages, of: profile.id) }.compactMap { place in
-                ServerAddress(fingerprint: place.fingerprint, hosts: [place.host], port: place.port)
-            }.sorted { $0.text < $1.text }
-        }
+        try read { try $0.relays.approved(.messages, of: profile.id) }.compactMap { place in
+            ServerAddress(fingerprint: place.fingerprint, hosts: [place.host], port: place.port)
+        }.sorted { $0.text < $1.text }
     }
 
     /// Returns the servers that wait for approval, latest first.

@@ -54,37 +54,29 @@ public struct DirectoryCopy: Sendable {
     /// Returns its profiles.
     /// - Throws: `.storage`, `.file(.noSpace)`.
     public func profiles() throws(ChatError) -> [Profile] {
-        do {
-            let store = try DirectoryStore(path: path, key: key)
-            defer { store.close() }
-            return try store.read { try $0.profiles.all() }
-        } catch {
-            throw ChatError(wrapping: error)
-        }
+        try withStore { try $0.read { try $0.profiles.all() } }
     }
 
     /// Lists the databases stored beside it, as paths below the data directory.
     /// - Throws: `.storage`, `.file(.noSpace)`.
     public func setParts(_ places: [String]) throws(ChatError) {
-        do {
-            let store = try DirectoryStore(path: path, key: key)
-            defer { store.close() }
-            try store.change { try $0.parts.replace(with: places) }
-        } catch {
-            throw ChatError(wrapping: error)
-        }
+        try withStore { try $0.change { try $0.parts.replace(with: places) } }
     }
 
     /// Returns its CryptoFiles as paths below the data directory, with their keys; nil for a row without a
     /// key.
     /// - Throws: `.storage`, `.file(.noSpace)`.
     public func files() throws(ChatError) -> [(path: String, arguments: FileArguments?)] {
+        try withStore { try $0.read { try $0.selection.storedFiles() } }.map {
+            ("profiles/\($0.profile)/files/\($0.name)", $0.arguments)
+        }
+    }
+
+    private func withStore<Result>(_ body: (DirectoryStore) throws -> Result) throws(ChatError) -> Result {
         do {
             let store = try DirectoryStore(path: path, key: key)
             defer { store.close() }
-            return try store.read { try $0.selection.storedFiles() }.map {
-                ("profiles/\($0.profile)/files/\($0.name)", $0.arguments)
-            }
+            return try body(store)
         } catch {
             throw ChatError(wrapping: error)
         }

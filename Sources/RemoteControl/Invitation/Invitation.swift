@@ -6,8 +6,6 @@ import Cryptography
 public struct Invitation: Hashable, Sendable {
     /// The only version of the protocol.
     static let protocolVersion = 1
-    /// The maximum length for an announcement.
-    public static let longestAnnounced = 898
 
     /// SHA-256 of the DER of this pairing's certificate authority: 32 bytes.
     public var authority: [UInt8]
