@@ -7,7 +7,7 @@ extension People {
     func createAddress(_ acceptance: RequestAcceptance?) async throws(ChatError) -> ContactAddress {
         if let known = try await stored(acceptance) { return known }
         let prepared = try await blocking.run { [self] in try invitation(.address) }
-        do {
+        return try await connecting {
             let agent = try await agent()
             let made = try await agent.invite(prepared)
             let link = made.links.short?.webLink ?? made.links.full.webLink
@@ -22,8 +22,6 @@ extension People {
             if first != nil { try await agent.delete(made.connection, afterSending: false) }
             return ContactAddress(
                 link: first?.link ?? link, acceptance: first?.acceptance ?? acceptance ?? .ask)
-        } catch {
-            throw ChatError(connecting: error)
         }
     }
 
@@ -86,11 +84,7 @@ extension People {
             return request
         }
         if let known = request.connection { return known.number }
-        do {
-            return try await work.answers.accept(request, agent()).number
-        } catch {
-            throw ChatError(connecting: error)
-        }
+        return try await connecting { try await work.answers.accept(request, agent()).number }
     }
 
     func rejectRequest(_ number: Int64) async throws(ChatError) {

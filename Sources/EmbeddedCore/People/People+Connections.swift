@@ -7,13 +7,11 @@ import Glibc
 extension People {
     func connections(after number: Int64, count: Int) async throws(ChatError) -> [ListedConnection] {
         guard try await hasAnyConnection() else { return [] }
-        do {
+        return try await connecting {
             let all = try await agent().overview(after: ConnectionID(number), count: count)
             return try await store.reading { [store] tables in
                 try all.map { try tables.listed($0, of: store.profile.id) }
             }
-        } catch {
-            throw ChatError(connecting: error)
         }
     }
 
@@ -22,7 +20,7 @@ extension People {
         else { throw ChatError.noSuchConnection(number) }
         guard found.isDeletable else { throw ChatError.connectionInUse(found) }
         let id = ConnectionID(number)
-        do {
+        try await connecting {
             try await store.committing { change in
                 // The peer may have introduced itself meanwhile.
                 guard try change.tables.people.person(id)?.chat == nil || found.chat != nil else {
@@ -32,8 +30,6 @@ extension People {
                 try change.tables.requests.forget(joinedBy: id)
             }
             try await agent().delete(id, afterSending: false)
-        } catch {
-            throw ChatError(connecting: error)
         }
     }
 

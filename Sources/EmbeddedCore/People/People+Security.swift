@@ -7,7 +7,7 @@ extension People {
     /// Returns the encryption of a contact's connection.
     func security(of chat: ChatReference) async throws(ChatError) -> ContactSecurity? {
         guard let connection = try await connection(of: chat) else { return nil }
-        do {
+        return try await connecting {
             guard let security = try await agent().security(of: connection) else { return nil }
             // An event with the same change may be on its way.
             let verification = try await store.committing { [store] change in
@@ -18,8 +18,6 @@ extension People {
             return ContactSecurity(
                 code: security.code, protection: ContactProtection(security),
                 verification: verification.state, isVerificationRequired: verification.isRequired)
-        } catch {
-            throw ChatError(connecting: error)
         }
     }
 
@@ -55,11 +53,9 @@ extension People {
             try change.announce([ChatSide(profile: store.profile.id, chat: id)])
             return verification
         }
-        do {
+        try await connecting {
             let code = verification.isRequired ? verification.code ?? "" : nil
             try await agent().requireSecurity(code, of: connection)
-        } catch {
-            throw ChatError(connecting: error)
         }
     }
 

@@ -251,17 +251,24 @@ final class People: ContactKeeping {
 
     // MARK: - Making contacts
 
+    /// - Throws: The mapped error of `body`, which asks the agent.
+    func connecting<Result>(_ body: () async throws -> Result) async throws(ChatError) -> Result {
+        do {
+            return try await body()
+        } catch {
+            throw ChatError(connecting: error)
+        }
+    }
+
     /// Creates a one-time link, whose user becomes a contact.
     func invite() async throws(ChatError) -> ContactInvitation {
         let prepared = try await blocking.run { [self] in try self.invitation(.oneTime) }
-        do {
+        return try await connecting {
             let made = try await agent().invite(prepared)
             try await note(made.connection, .ownInvitation)
             return ContactInvitation(
                 connection: made.connection.number,
                 link: made.links.short?.webLink ?? made.links.full.webLink)
-        } catch {
-            throw ChatError(connecting: error)
         }
     }
 
@@ -279,14 +286,12 @@ final class People: ContactKeeping {
             let later = try own.introduction()
             return (kind == .invitation ? later : try own.request(), later)
         }
-        do {
+        return try await connecting {
             let reason = ConnectionReason(joining: kind)
             let id = try await agent().join(
                 link: link, information: told.first, confirmation: told.later, reason: reason.text)
             try await note(id, reason)
             return id.number
-        } catch {
-            throw ChatError(connecting: error)
         }
     }
 
@@ -310,11 +315,7 @@ final class People: ContactKeeping {
         guard let connection = try await connection(of: chat) else {
             throw ChatError(.invalidCommand, "Nothing is encrypted between two profiles of this machine.")
         }
-        do {
-            try await agent().resynchronise(connection)
-        } catch {
-            throw ChatError(connecting: error)
-        }
+        try await connecting { try await agent().resynchronise(connection) }
     }
 
     /// Moves this profile's queue for the contact to another of its messaging servers.
@@ -324,11 +325,7 @@ final class People: ContactKeeping {
                 .invalidCommand, "Between two profiles of this machine there is no server to be left.")
         }
         let servers = try await blocking.run { [self] in try self.servers().shuffled() }
-        do {
-            try await agent().move(connection, toOneOf: servers)
-        } catch {
-            throw ChatError(connecting: error)
-        }
+        try await connecting { try await agent().move(connection, toOneOf: servers) }
     }
 
     /// Returns the chat's connection; nil for a chat between local profiles.

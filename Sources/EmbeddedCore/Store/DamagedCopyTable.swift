@@ -19,7 +19,7 @@ struct DamagedCopyTable {
 
     /// Returns nil without a copy.
     func arguments(of file: FileID, in profile: Int64) throws -> FileArguments? {
-        let found = try connection.first(
+        try connection.first(
             """
             SELECT key, nonce, content_offset, coalesce(content_size, 0) AS content_size FROM damaged_copy
             WHERE file = ? AND profile = ?
@@ -29,7 +29,6 @@ struct DamagedCopyTable {
                 key: $0.bytes("key"), nonce: $0.bytes("nonce"), offset: $0.integerOrNil("content_offset"),
                 size: $0.unsigned("content_size"))
         }
-        return found ?? nil
     }
 
     func remove(_ file: FileID) throws {

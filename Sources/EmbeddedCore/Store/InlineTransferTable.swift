@@ -21,20 +21,19 @@ struct InlineTransferTable {
 
     /// Returns nil if chunks of this file are not accepted.
     func transfer(of key: MessageKey, in chat: Int64) throws -> InlineTransfer? {
-        let found = try connection.first(
+        try connection.first(
             """
             SELECT f.size, t.received \(Self.transfers)
             WHERE m.chat = ? AND m.author = ? AND m.shared_id = ?
             """, chat, SharedMessageTable.word(key.author), key.id.bytes, row: InlineTransfer.init)
-        return found ?? nil
+            ?? nil
     }
 
     /// Returns a file's transfer.
     func transfer(of file: FileID) throws -> InlineTransfer? {
-        let found = try connection.first(
+        try connection.first(
             "SELECT f.size, t.received FROM inline_transfer t JOIN file f ON f.id = t.file WHERE f.id = ?",
-            file.rawValue, row: InlineTransfer.init)
-        return found ?? nil
+            file.rawValue, row: InlineTransfer.init) ?? nil
     }
 
     /// Returns an author's unrequested transfers, oldest first.

@@ -50,15 +50,14 @@ struct SharedMessageTable {
     // MARK: - Reading
 
     func record(of key: MessageKey, in chat: Int64) throws -> MessageRecord? {
-        let found = try connection.first(
+        try connection.first(
             "SELECT time, state, has_file FROM shared_message WHERE \(Self.isMeant)", chat,
             Self.word(key.author), key.id.bytes
         ) { row -> MessageRecord? in
             try row.valueOrNil("state", as: StoredState.self).map {
                 MessageRecord(time: row.timestamp("time"), state: $0.state, hasFile: row.bool("has_file"))
             }
-        }
-        return found ?? nil
+        } ?? nil
     }
 
     private static let isMeant = "chat = ? AND author = ? AND shared_id = ?"
@@ -108,11 +107,10 @@ struct SharedMessageTable {
     private static func count(_ row: borrowing Row) -> Int { Int(row.integer("count")) }
 
     func item(_ key: MessageKey, in chat: Int64) throws -> ItemID? {
-        let found = try connection.first(
+        try connection.first(
             "SELECT item FROM shared_message WHERE \(Self.isMeant)", chat, Self.word(key.author),
             key.id.bytes
-        ) { $0.integerOrNil("item").map { ItemID($0) } }
-        return found ?? nil
+        ) { $0.integerOrNil("item").map { ItemID($0) } } ?? nil
     }
 
     /// Returns an own item's shared id and chat.
