@@ -44,12 +44,9 @@ struct ChatManagement: Sendable {
             // An owner's deletion would end the group for all members; a member who has left deletes only the
             // own copy.
             if case .group(let id) = reference, try await !hasEnded(reference) {
-                do throws(OfficialCoreError) {
-                    _ = try await connection.ask(.leaveGroup(id), timeout: .seconds(60))
-                } catch {
-                    // A refusal means that the user had not joined yet.
-                    guard error.refusal != nil else { throw error.chatError }
-                }
+                // A refusal means that the user had not joined yet.
+                _ = try await connection.answer(
+                    .leaveGroup(id), timeout: .seconds(60), unlessRefused: { _ in true })
             }
             try await carryOut(.deleteChat(reference, keepsHistory: false))
         }

@@ -125,12 +125,9 @@ struct ConnectionMaking: ContactKeeping {
             try await requireChat(chat)
             throw ChatError(.invalidCommand, "Only contacts are moved to another server.")
         }
-        do throws(OfficialCoreError) {
-            _ = try await connection.ask(.moveQueue(contact: contact), timeout: .seconds(60))
-        } catch {
-            // The earlier move continues.
-            guard error.refusal?.isMovingAlready == true else { throw error.chatError }
-        }
+        // An earlier move continues.
+        _ = try await connection.answer(
+            .moveQueue(contact: contact), timeout: .seconds(60), unlessRefused: \.isMovingAlready)
     }
 
     private func requireChat(_ chat: ChatReference) async throws(ChatError) {
@@ -164,12 +161,10 @@ struct ConnectionMaking: ContactKeeping {
 
     /// Versions before 6.4.4 support only the older command.
     private func setAcceptance(_ isAutomatic: Bool) async throws(ChatError) {
-        do throws(OfficialCoreError) {
-            _ = try await connection.ask(.addressSettings(user: user, acceptsAutomatically: isAutomatic))
-        } catch {
-            guard error.refusal?.has("commandError") == true else { throw error.chatError }
-            _ = try await ask(.autoAccept(user: user, isAutomatic))
-        }
+        let answer = try await connection.answer(
+            .addressSettings(user: user, acceptsAutomatically: isAutomatic),
+            unlessRefused: { $0.has("commandError") })
+        if answer == nil { _ = try await ask(.autoAccept(user: user, isAutomatic)) }
     }
 
     func address() async throws(ChatError) -> ContactAddress? {
@@ -177,15 +172,11 @@ struct ConnectionMaking: ContactKeeping {
     }
 
     private func storedAddress() async throws(ChatError) -> APIAddress? {
-        do throws(OfficialCoreError) {
-            guard case .address(let address) = try await connection.ask(.showAddress(user: user)) else {
-                throw OfficialCoreError(.notUnderstood, Self.notUnderstood.sentence)
-            }
-            return address
-        } catch {
-            if error.refusal?.has("userContactLinkNotFound") == true { return nil }
-            throw error.chatError
-        }
+        let answer = try await connection.answer(
+            .showAddress(user: user), unlessRefused: { $0.has("userContactLinkNotFound") })
+        guard let answer else { return nil }
+        guard case .address(let address) = answer else { throw Self.notUnderstood }
+        return address
     }
 
     func deleteAddress() async throws(ChatError) {

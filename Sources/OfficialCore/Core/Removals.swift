@@ -10,24 +10,19 @@ struct Removals: Sendable {
 
     func cancel(_ file: FileID) async throws(ChatError) {
         let began = ContinuousClock.now
-        do throws(OfficialCoreError) {
-            let response = try await connection.ask(.cancelFile(file))
-            let item: APIItem? =
-                switch response {
-                case .rcvFileCancelled(_, let item), .sndFileCancelled(_, let item): item
-                default: nil
-                }
-            guard let item else { return }
-            await blocking.attempt("record that a file was cancelled") { [index, recent] in
-                try index.commit { change in
-                    // The message is already deleted. Earlier progress does not contradict the cancellation.
-                    let isGone = try change.tables.items.item(item.id) == nil
-                    if isGone, recent.contains(item.id, since: began) { return }
-                    try change.take(item, .look)
-                }
+        let item: APIItem? =
+            switch try await connection.answer(.cancelFile(file)) {
+            case .rcvFileCancelled(_, let item), .sndFileCancelled(_, let item): item
+            default: nil
             }
-        } catch {
-            throw error.chatError
+        guard let item else { return }
+        await blocking.attempt("record that a file was cancelled") { [index, recent] in
+            try index.commit { change in
+                // The message is already deleted. Earlier progress does not contradict the cancellation.
+                let isGone = try change.tables.items.item(item.id) == nil
+                if isGone, recent.contains(item.id, since: began) { return }
+                try change.take(item, .look)
+            }
         }
     }
 
@@ -85,20 +80,16 @@ struct Removals: Sendable {
     private func delete(
         _ items: [ItemID], in part: APIChatReference, _ mode: DeletionMode
     ) async throws(ChatError) {
-        do throws(OfficialCoreError) {
-            let response = try await connection.ask(.deleteItems(part, items, mode), timeout: .seconds(60))
-            guard case .chatItemsDeleted(let deletions) = response else { return }
-            let deleted = deletions.map(\.item.id)
-            // Includes items that the index does not have yet, because a running request may return them.
-            recent.note(deleted)
-            guard !deleted.isEmpty else {
-                throw OfficialCoreError(refusal: APIError(path: ["errorStore", "chatItemNotFound"]))
-            }
-            await blocking.attempt("record that a message is deleted") { [index] in
-                try index.commit { try $0.remove(deleted, .deleted) }
-            }
-        } catch {
-            throw error.chatError
+        let response = try await connection.answer(.deleteItems(part, items, mode), timeout: .seconds(60))
+        guard case .chatItemsDeleted(let deletions) = response else { return }
+        let deleted = deletions.map(\.item.id)
+        // Includes items that the index does not have yet, because a running request may return them.
+        recent.note(deleted)
+        guard !deleted.isEmpty else {
+            throw APIError(path: ["errorStore", "chatItemNotFound"]).chatError
+        }
+        await blocking.attempt("record that a message is deleted") { [index] in
+            try index.commit { try $0.remove(deleted, .deleted) }
         }
     }
 
@@ -115,12 +106,8 @@ struct Removals: Sendable {
             }
         }
         for file in files {
-            do throws(OfficialCoreError) {
-                _ = try await connection.ask(.cancelFile(file))
-            } catch {
-                // Mostly cancelled before. The message is deleted anyway.
-                guard error.refusal != nil else { throw error.chatError }
-            }
+            // If refused, it was mostly cancelled before. The message is deleted anyway.
+            _ = try await connection.answer(.cancelFile(file), unlessRefused: { _ in true })
         }
     }
 }

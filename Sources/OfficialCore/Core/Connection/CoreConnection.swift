@@ -47,6 +47,18 @@ final class CoreConnection: Sendable {
         }
     }
 
+    /// Like `answer`, but returns nil if the core refuses the command for an expected reason.
+    func answer(
+        _ command: APICommand, timeout: Duration = .seconds(30), unlessRefused isExpected: (APIError) -> Bool
+    ) async throws(ChatError) -> APIResponse? {
+        do throws(OfficialCoreError) {
+            return try await ask(command, timeout: timeout)
+        } catch {
+            guard let refusal = error.refusal, isExpected(refusal) else { throw error.chatError }
+            return nil
+        }
+    }
+
     /// Sends one message and returns its item.
     func send(
         _ message: APIComposedMessage, to chat: ChatReference

@@ -49,18 +49,14 @@ final class Descriptions: Sendable {
     /// Returns nil until it has arrived. A secret.
     func description(of file: FileID, in item: ItemID) async throws(ChatError) -> String? {
         if let known = told(file, in: item) { return known }
-        do throws(OfficialCoreError) {
-            let response = try await connection.ask(
-                .query(
-                    "SELECT hex(d.file_descr_text) FROM rcv_files r JOIN xftp_file_descriptions d "
-                        + "ON d.file_descr_id = r.file_descr_id "
-                        + "WHERE r.file_id = \(file.rawValue) AND d.file_descr_complete = 1"))
-            guard case .rows(let rows) = response, rows.count == 2 else { return nil }
-            return Hexadecimal.decode(rows[1].lowercased()).map { String(decoding: $0, as: UTF8.self) }
-        } catch {
-            if error.refusal != nil { return nil }
-            throw error.chatError
-        }
+        let response = try await connection.answer(
+            .query(
+                "SELECT hex(d.file_descr_text) FROM rcv_files r JOIN xftp_file_descriptions d "
+                    + "ON d.file_descr_id = r.file_descr_id "
+                    + "WHERE r.file_id = \(file.rawValue) AND d.file_descr_complete = 1"),
+            unlessRefused: { _ in true })
+        guard case .rows(let rows)? = response, rows.count == 2 else { return nil }
+        return Hexadecimal.decode(rows[1].lowercased()).map { String(decoding: $0, as: UTF8.self) }
     }
 
     /// Returns a description that this process may use; nil if it may not, or if the description has not
