@@ -1,5 +1,3 @@
-import Base
-
 /// Texts in chats. Each chat with messages has an append-only log of JSON Lines (`docs/reference/filesystem.md`, "Log of a chat"). `.messageLogGrew` reports growth.
 public protocol TextKeeping: OpenProfile {
     /// Returns the logs of all chats with messages.

@@ -1,4 +1,3 @@
-import ChatCore
 import CoreServices
 import Posix
 

@@ -1,5 +1,3 @@
-import Base
-
 /// An effect of a step, stored in the same transaction as the new state.
 enum Effect: Hashable, Sendable {
     case tell(AgentEvent.Content)

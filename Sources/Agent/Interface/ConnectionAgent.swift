@@ -1,4 +1,3 @@
-import Base
 import SMP
 
 /// Connections of a profile to other people. Messages in both directions are encrypted end to end, pass

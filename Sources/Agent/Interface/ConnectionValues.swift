@@ -1,4 +1,3 @@
-import Base
 import SMP
 
 /// Identifies a connection. Never reused within a database.

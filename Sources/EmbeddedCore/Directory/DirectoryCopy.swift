@@ -1,6 +1,5 @@
 import Base
 import ChatCore
-import CoreServices
 import Cryptography
 import Glibc
 import Posix

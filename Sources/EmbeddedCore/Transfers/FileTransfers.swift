@@ -1,6 +1,5 @@
 import Base
 import ChatCore
-import Posix
 
 /// Resumable XFTP transfers of whole files. `XFTPTransfers` implements it; tests use an in-memory relay.
 protocol FileTransfers: Sendable {

@@ -1,6 +1,3 @@
-import Base
-import ChatCore
-
 /// The connection to an official core: its library in this process, its program over a WebSocket, or a phone.
 ///
 /// - The transport sends a request once. The result is the core's answer, `.refused` with the core's error,

@@ -1,4 +1,3 @@
-import Base
 import ChatCore
 
 /// A command of the chat API. `text()` formats it from checked values only.

@@ -1,4 +1,3 @@
-import Base
 import Cryptography
 
 /// The two blocks of 16 KiB that begin a session after the code was confirmed.

@@ -1,5 +1,3 @@
-import Cryptography
-
 /// The keys of the phone's answers. The phone numbers them 1, 2, 3 at their start, and they may arrive in another
 /// order, so keys of skipped numbers are kept.
 struct ReceivingChain {

@@ -1,5 +1,3 @@
-import Base
-
 /// The messaging servers of one profile.
 ///
 /// Each server has at most one connection, which requests share. It opens with the first request. A lost connection
