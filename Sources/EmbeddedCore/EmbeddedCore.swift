@@ -36,7 +36,6 @@ public final class EmbeddedCore: ChatCore, ContactForwarding {
     let directory: DataDirectory
     let trust: ServerTrust
     /// Permitted destinations for addresses named by other people, for messages and files.
-    private let policy: OutboundPolicy
     private let scheduler: TransferScheduler
     let sender: MessageSender
     let texts: TextSender
@@ -65,7 +64,6 @@ public final class EmbeddedCore: ChatCore, ContactForwarding {
         let trust = ServerTrust()
         self.trust = trust
         let policy = OutboundPolicy(look: trust.look, isChosen: trust.holds)
-        self.policy = policy
         let network = try directory.networkChoice(of: profile)
         // Separates this profile's connections from others at a SOCKS proxy, while it is open.
         let isolation = SOCKSProxy.freshIsolation()

@@ -14,11 +14,6 @@ final class ChunkDeletions: Sendable {
         self.transfers = transfers
     }
 
-    /// Records chunks to delete. Call `start` after the commit.
-    func add(_ uploaded: UploadedChunks, of file: FileID, _ change: ProfileChange) throws {
-        try change.tables.chunkDeletions.add(uploaded, of: file, at: change.time)
-    }
-
     /// Starts all pending deletions. Waits for uploads that are still ending. Returns at once.
     func start() {
         Task { [weak self] in

@@ -10,6 +10,8 @@ final class Uploads: Sendable {
     private let approvals: RelayApprovals
     private let deletions: ChunkDeletions
     private let reports: ProgressReports
+    /// An unfinished upload is given up after this time, as in the SimpleX agent.
+    private static let timeout = Duration.seconds(24 * 3600)
 
     init(
         _ store: ProfileStore, _ scheduler: TransferScheduler, _ transfers: any FileTransfers,
@@ -73,7 +75,7 @@ final class Uploads: Sendable {
             case .failure where Task.isCancelled:
                 return false
             case .failure(let failure):
-                let isOver = store.clock.now() > job.created.advanced(by: TransferTimes.uploadTimeout)
+                let isOver = store.clock.now() > job.created.advanced(by: Self.timeout)
                 let isFinal = isOver || !failure.isTemporary
                 try await blocking.run { [self] in try note(failure.problem, isFinal: isFinal, of: file) }
                 return !isFinal
@@ -132,7 +134,7 @@ final class Uploads: Sendable {
     private func keep(_ state: [UInt8], of file: FileID) throws {
         try store.commit { change in
             if try !change.tables.uploads.keepState(state, of: file) {
-                try deletions.add(UploadedChunks(senderDescription: nil, state: state), of: file, change)
+                try change.tables.chunkDeletions.add(UploadedChunks(state: state), of: file, at: change.time)
             }
         }
     }
@@ -145,7 +147,7 @@ final class Uploads: Sendable {
                 let uploaded = UploadedChunks(
                     senderDescription: result.senderDescription, state: nil,
                     linkDescription: link?.senderDescription)
-                try deletions.add(uploaded, of: file, change)
+                try change.tables.chunkDeletions.add(uploaded, of: file, at: change.time)
                 return false
             }
             try change.tables.uploads.complete(

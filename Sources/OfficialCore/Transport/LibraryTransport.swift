@@ -12,8 +12,6 @@ public final class LibraryTransport: OfficialTransport {
     let controller: SimplexLibrary.Controller
     private let pending = PendingRequests(refusal: nil)
     private let stream = TransportEvents()
-    /// One ordered thread per lane; the core works on both in parallel.
-    private let threads: [TransportLane: ThreadPool]
     private let state = Lock(State())
 
     private struct State {
@@ -22,7 +20,8 @@ public final class LibraryTransport: OfficialTransport {
         var inside = 0
     }
 
-    /// Like the library, these threads live as long as the process.
+    /// One ordered thread per lane; the core works on both in parallel. Like the library, the threads live as long as
+    /// the process.
     static let lanes = [
         TransportLane.foreground: ThreadPool(name: "simplex-front", threads: 1),
         TransportLane.background: ThreadPool(name: "simplex-back", threads: 1),
@@ -36,7 +35,6 @@ public final class LibraryTransport: OfficialTransport {
     private init(library: SimplexLibrary, controller: SimplexLibrary.Controller) {
         self.library = library
         self.controller = controller
-        threads = Self.lanes
     }
 
     /// Loads the library and opens the databases. Creates missing ones and migrates old ones.
@@ -78,7 +76,7 @@ public final class LibraryTransport: OfficialTransport {
         let text = try command.text()
         return try await pending.request(timeout: timeout) { [self] name throws(OfficialCoreError) in
             state.withLock { $0.inside += 1 }
-            threads[lane]?.submit { self.run(text, name) }
+            Self.lanes[lane]?.submit { self.run(text, name) }
         }
     }
 
@@ -91,7 +89,7 @@ public final class LibraryTransport: OfficialTransport {
             if !state.isClosing { state.inside += 1 }
             return !state.isClosing
         }
-        guard isOpen, let front = threads[.foreground] else {
+        guard isOpen, let front = Self.lanes[.foreground] else {
             throw OfficialCoreError(.closed, "The SimpleX core is closed.")
         }
         defer { state.withLock { $0.inside -= 1 } }
@@ -134,7 +132,7 @@ public final class LibraryTransport: OfficialTransport {
             try? await Task.sleep(for: .milliseconds(20))
         }
         if state.withLock({ $0.inside == 0 }) {
-            await threads[.foreground]?.run { [library, controller] in library.close(controller) }
+            await Self.lanes[.foreground]?.run { [library, controller] in library.close(controller) }
         }
         stream.finish()
     }
