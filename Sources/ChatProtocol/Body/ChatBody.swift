@@ -18,7 +18,7 @@ public enum ChatBody {
     /// - Parameter compression: nil if not available.
     /// - Throws: `.malformed`, `.tooLong` if it would inflate beyond 65,536 bytes, `.compressionMissing`.
     public static func read(
-        _ body: [UInt8], compression: (any Compression)?
+        _ body: [UInt8], compression: Zstandard?
     ) throws(ChatProtocolError) -> [Element] {
         if body.first == compressed { return try readPlain(inflate(body, compression: compression)) }
         return try readPlain(body)
@@ -27,7 +27,7 @@ public enum ChatBody {
     /// Decodes connection information, which is a single message.
     /// - Throws: the errors of `read`.
     public static func readInformation(
-        _ body: [UInt8], compression: (any Compression)?
+        _ body: [UInt8], compression: Zstandard?
     ) throws(ChatProtocolError) -> ChatMessage {
         guard case .message(let message) = try read(body, compression: compression).single else {
             throw .malformed
@@ -56,7 +56,7 @@ public enum ChatBody {
 
     /// `X` and a list of pieces: `0` with plain bytes, or `1` with a Zstandard frame.
     private static func inflate(
-        _ body: [UInt8], compression: (any Compression)?
+        _ body: [UInt8], compression: Zstandard?
     ) throws(ChatProtocolError) -> [UInt8] {
         var reader = ByteReader(body)
         guard reader.byte() == compressed, let count = reader.byte(), count > 0 else { throw .malformed }
@@ -83,7 +83,7 @@ public enum ChatBody {
     /// Encodes a message, compressed if it does not fit otherwise.
     /// - Throws: `.tooLong`.
     public static func write(
-        _ message: ChatMessage, capacity: ProtocolLimits.Capacity, compression: (any Compression)?
+        _ message: ChatMessage, capacity: ProtocolLimits.Capacity, compression: Zstandard?
     ) throws(ChatProtocolError) -> [UInt8] {
         let plain = Array(message.json.utf8)
         if plain.count <= capacity.bytes { return plain }

@@ -1,7 +1,8 @@
 import Base
 
-/// The Zstandard library (RFC 8878), loaded on first use. Every Debian system has it, as dpkg depends on it.
-public struct Zstandard: Compression, @unchecked Sendable {
+/// Compresses messages that would not fit, and inflates received ones, with the Zstandard library (RFC 8878). It is
+/// loaded on first use. Every Debian system has it, as dpkg depends on it.
+public struct Zstandard: @unchecked Sendable {
     // Safe: the library is never unloaded, and these functions keep no state.
     private typealias Convert =
         @convention(c) (UnsafeMutableRawPointer?, Int, UnsafeRawPointer?, Int) -> Int
@@ -40,6 +41,7 @@ public struct Zstandard: Compression, @unchecked Sendable {
         }
     }
 
+    /// Returns one frame with its content size; nil on failure.
     public func compress(_ bytes: [UInt8]) -> [UInt8]? {
         var frame = [UInt8](repeating: 0, count: bound(bytes.count))
         let written = frame.withUnsafeMutableBytes { frame in
@@ -52,6 +54,7 @@ public struct Zstandard: Compression, @unchecked Sendable {
         return frame
     }
 
+    /// Returns a frame's content; nil for an invalid frame, one without its content size, or more than `limit` bytes.
     public func inflate(_ frame: [UInt8], limit: Int) -> [UInt8]? {
         frame.withUnsafeBytes { frame in
             // An unknown size is reported as a number above every limit.

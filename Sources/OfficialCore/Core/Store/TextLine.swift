@@ -1,5 +1,6 @@
 import Base
 import ChatCore
+import CoreServices
 import JSON
 
 /// A line in the log of a phone's chat (`docs/reference/filesystem.md`, "Log of a chat").
@@ -24,7 +25,8 @@ struct TextLine {
                 "time": JSONText.string(item.time.iso8601),
                 "direction": JSONText.string(item.direction == .sent ? "sent" : "received"),
                 "sender": JSONText.string(item.sender ?? own),
-                "type": JSONText.string(content.kind.word), "text": JSONText.string(content.text),
+                "type": JSONText.string(StoredContentKind.columns(of: content.kind).kind.rawValue),
+                "text": JSONText.string(content.text),
                 "file": file.map { file in
                     JSONText.object([
                         "name": JSONText.string(file.name), "size": String(file.size),
@@ -43,16 +45,4 @@ struct TextLine {
 
     /// Returns the text of an encoded line; nil for a blank one.
     static func text(of line: [UInt8]) -> String? { JSONValue.parse(line)?["text"]?.string }
-}
-
-extension MessageContent.Kind {
-    fileprivate var word: String {
-        switch self {
-        case .text: "text"
-        case .image: "image"
-        case .video: "video"
-        case .voice: "voice"
-        case .file: "file"
-        }
-    }
 }
