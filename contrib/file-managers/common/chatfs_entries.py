@@ -54,12 +54,13 @@ ACTIONS = (
 # An entry with a problem has only that emblem.
 PROBLEM = "emblem-chatfs-problem"
 KEPT = "emblem-chatfs-kept"
+MOVING = "emblem-chatfs-moving"
 EMBLEMS = (
     (("unsure", "expired", "cancelled", "blocked", "failed", "recovered"), PROBLEM),
     # For pinned files.
     (("stored", "hydrated"), KEPT),
     (("remote",), "emblem-chatfs-remote"),
-    (("receiving", "draft", "queued", "sending"), "emblem-chatfs-moving"),
+    (("receiving", "draft", "queued", "sending"), MOVING),
     (("stored", "hydrated"), "emblem-chatfs-received"),
     (("sent",), "emblem-chatfs-sent"),
     (("delivered",), "emblem-chatfs-delivered"),

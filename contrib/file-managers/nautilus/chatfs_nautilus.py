@@ -18,7 +18,7 @@ from gi.repository import Gdk, Gio, GLib, GObject, Gtk, Nautilus  # noqa: E402
 
 sys.path.append("@LIBRARY@" if os.path.isabs("@LIBRARY@") else os.path.dirname(__file__) + "/../common")
 import chatfs_words as words  # noqa: E402
-from chatfs_entries import ATTRIBUTES, CHAT, CHAT_ATTRIBUTE, Entry, Mounts, offers, question  # noqa: E402
+from chatfs_entries import ATTRIBUTES, CHAT, CHAT_ATTRIBUTE, MOVING, Entry, Mounts, offers, question  # noqa: E402
 
 PROGRAM = "chatfs-file-action"
 # GIO's name of user.chatfs.….
@@ -32,6 +32,8 @@ STATE, SENDER = KEPT + "column-state", KEPT + "column-sender"
 SHOWN = 4000
 # The answer of a button that the action offers.
 OFFERED = 1
+# Milliseconds until a file on its way is read once more.
+AGAIN = 1000
 # The minor version of GTK from which Nautilus (45) reads the values of properties as markup.
 MARKUP = 12
 
@@ -88,7 +90,28 @@ class ChatFS(GObject.GObject, Nautilus.InfoProvider, Nautilus.MenuProvider, Naut
         file.add_string_attribute(SENDER, "You" if entry.direction == "sent" else words.one_line(sender))
         if entry.emblem:
             file.add_emblem(entry.emblem)
+        if entry.emblem == MOVING:
+            GLib.timeout_add(AGAIN, self._read_again, file, entry.state)
         Nautilus.info_provider_update_complete_invoke(closure, provider, handle, Nautilus.OperationResult.COMPLETE)
+
+    # Nautilus forgets a change that it hears of while it reads the file. Changes follow each other at once only while a
+    # file is on its way.
+
+    def _read_again(self, file, state):
+        file.get_location().query_info_async(
+            XATTR + "state", Gio.FileQueryInfoFlags.NOFOLLOW_SYMLINKS, GLib.PRIORITY_DEFAULT, None,
+            self._has_read_again, (file, state))
+        return GLib.SOURCE_REMOVE
+
+    def _has_read_again(self, location, result, request):
+        file, state = request
+        try:
+            is_changed = location.query_info_finish(result).get_attribute_as_string(XATTR + "state") != state
+        except GLib.Error:
+            # Nautilus hears of a deletion by itself.
+            return
+        if is_changed:
+            file.invalidate_extension_info()
 
     def get_columns(self, *_):
         return [Nautilus.Column(name="ChatFS::state", attribute=STATE, label="Chat State",

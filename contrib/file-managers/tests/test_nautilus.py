@@ -84,6 +84,20 @@ class Information(unittest.TestCase):
         self.tell(file, state="sent", direction="sent", sender="Ann")
         self.assertEqual([file.attributes[column["attribute"]] for column in self.provider.get_columns()], ["Sent", "You"])
 
+    def test_a_file_on_its_way_is_read_once_more(self):
+        for state, later, times in [("sending", "sent", 1), ("sending", "sending", 0), ("sent", "delivered", 0)]:
+            self.module.GLib.timeout_add.reset_mock()
+            file = mock.Mock()
+            self.tell(file, state=state, direction="sent")
+            for call in self.module.GLib.timeout_add.call_args_list:
+                _, function, *words = call.args
+                self.assertEqual(function(*words), self.module.GLib.SOURCE_REMOVE)
+                *_, has_read, request = file.get_location().query_info_async.call_args.args
+                info = mock.Mock(**{"get_attribute_as_string.return_value": later})
+                has_read(mock.Mock(**{"query_info_finish.return_value": info}), None, request)
+            self.assertEqual(file.invalidate_extension_info.call_count, times, (state, later))
+            self.assertEqual(self.module.GLib.timeout_add.call_count, int(state == "sending"))
+
     def test_values_are_read_without_the_escapes_of_gio(self):
         file = File("/mount/Bob/a")
         self.tell(file, state="remote", direction="received", sender="Zo\\xc3\\xab \\x5cx41\\xe2\\x80\\xae")
