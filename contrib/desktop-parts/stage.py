@@ -66,7 +66,8 @@ class Stage:
         os.makedirs(self.home, 0o700)
         os.makedirs(self.home + "/.config")
         with open(self.home + "/.config/kdeglobals", "w") as file:
-            file.write("[Icons]\nTheme=breeze\n")
+            # KDE Frameworks 6 takes FUSE for remote storage, which has no previews otherwise.
+            file.write(f"[Icons]\nTheme=breeze\n[PreviewSettings]\nMaximumRemoteSize={1 << 40}\n")
         os.makedirs(self.home + "/.config/glib-2.0/settings")
         with open(self.home + "/.config/glib-2.0/settings/keyfile", "w") as file:
             file.write("[org/gnome/nautilus/window-state]\nmaximized=true\n")
