@@ -53,7 +53,9 @@ public enum Program {
             end(with: error, path: invocation.path)
         }
         if invocation.command.waitsForStop { Signals.prepare() }
-        Task {
+        // The priority of the main thread would be user-initiated. Dispatch may not raise its threads to that one, and
+        // writes so to the system's log.
+        Task(priority: .medium) {
             do {
                 try await work(invocation)
                 leave(.success, invocation.path[0])
