@@ -14,11 +14,7 @@ enum BusRequest: Hashable, Sendable {
 
     var encoded: [UInt8] {
         switch self {
-        case .show(let token, let text):
-            [0] + BusFrame.bytes(token)
-                + [text.urgency.rawValue, text.isClickable ? 1 : 0, text.isQuiet ? 1 : 0]
-                + [UInt8(clamping: text.buttons.count)]
-                + ([text.summary, text.body, text.category] + text.buttons).flatMap(BusFrame.bytes)
+        case .show(let token, let text): [0] + BusFrame.bytes(token) + Self.bytes(of: text)
         case .close(let token): [1] + BusFrame.bytes(token)
         case .count(let count): [2] + BusFrame.bytes(count)
         case .picture(let token, let width, let height):
@@ -53,6 +49,15 @@ enum BusRequest: Hashable, Sendable {
         default: return nil
         }
         guard rest.isEmpty else { return nil }
+    }
+
+    private static func bytes(of text: NotificationText) -> [UInt8] {
+        let header = [
+            text.urgency.rawValue, text.isClickable ? 1 : 0, text.isQuiet ? 1 : 0,
+            UInt8(clamping: text.buttons.count),
+        ]
+        let texts = [text.summary, text.body, text.category] + text.buttons
+        return header + texts.flatMap(BusFrame.bytes)
     }
 
     private static func shown(_ bytes: ArraySlice<UInt8>) -> NotificationText? {
