@@ -1,11 +1,18 @@
 // Marks the entries of ChatFS mounts in Dolphin and other file views of KDE.
 
-#include <KDirWatch>
+#include <KDirNotify>
 #include <KOverlayIconPlugin>
+#include <kio_version.h>
 
+#include <QFile>
+#include <QFileInfo>
 #include <QHash>
 #include <QMutex>
+#include <QSocketNotifier>
 #include <QUrl>
+
+#include <sys/inotify.h>
+#include <unistd.h>
 
 #include "Entry.h"
 
@@ -20,11 +27,9 @@ class OverlayIcons : public KOverlayIconPlugin {
 public:
     explicit OverlayIcons(QObject *parent = nullptr) : KOverlayIconPlugin(parent) {
         m_reply->target = this;
-        // Watched by KDE's lists of folders, which request icons again only after a change of size or time.
-        connect(KDirWatch::self(), &KDirWatch::dirty, this, [this](const QString &path) {
-            if (m_known.contains(path)) read(path);
-        });
-        connect(KDirWatch::self(), &KDirWatch::deleted, this, [this](const QString &path) { m_known.remove(path); });
+        if (m_reply->watcher < 0) return;
+        const auto notifier = new QSocketNotifier(m_reply->watcher, QSocketNotifier::Read, this);
+        connect(notifier, &QSocketNotifier::activated, this, [this] { readChanges(); });
     }
 
     ~OverlayIcons() override {
@@ -46,6 +51,23 @@ private:
     struct Reply {
         QMutex mutex;
         OverlayIcons *target = nullptr;
+        /// The inotify(7) instance for the folders of known files, or -1. KDirWatch of KDE Frameworks 6 takes mounts for
+        /// slow: it looks at them every five seconds, and not at attributes.
+        const int watcher = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+        QHash<int, QString> folders;
+
+        ~Reply() {
+            if (watcher >= 0) close(watcher);
+        }
+
+        /// Waits for the mount, so never in the main thread.
+        void watch(const QString &folder) {
+            const int number = inotify_add_watch(watcher, QFile::encodeName(folder).constData(),
+                                                 IN_ATTRIB | IN_CREATE | IN_DELETE | IN_MOVE | IN_ONLYDIR);
+            if (number < 0) return;
+            QMutexLocker locker(&mutex);
+            folders.insert(number, folder);
+        }
     };
 
     struct Known {
@@ -76,6 +98,7 @@ private:
         m_reading.insert(path, Reading{mount, false});
         const auto reply = m_reply;
         readers(mount).start([reply, path, mount] {
+            reply->watch(QFileInfo(path).path());
             const auto entry = std::make_shared<const Entry>(path);
             QMutexLocker locker(&reply->mutex);
             if (const auto target = reply->target)
@@ -99,6 +122,50 @@ private:
             Q_EMIT overlaysChanged(QUrl::fromLocalFile(path), now);
         }
         if (readsAgain) read(path);
+    }
+
+    void readChanges() {
+        alignas(inotify_event) char buffer[16384];
+        for (;;) {
+            const auto count = ::read(m_reply->watcher, buffer, sizeof buffer);
+            if (count <= 0) return;
+            for (const char *next = buffer; next < buffer + count;) {
+                const auto event = reinterpret_cast<const inotify_event *>(next);
+                next += sizeof *event + event->len;
+                hasChanged(*event);
+            }
+        }
+    }
+
+    void hasChanged(const inotify_event &event) {
+        if (event.mask & IN_Q_OVERFLOW) {
+            for (const QString &path : m_known.keys()) read(path);
+            return;
+        }
+        QMutexLocker locker(&m_reply->mutex);
+        // The folder or its mount is gone.
+        if (event.mask & IN_IGNORED) m_reply->folders.remove(event.wd);
+        const QString folder = m_reply->folders.value(event.wd);
+        locker.unlock();
+        if (folder.isEmpty() || event.len == 0) return;
+        const QString path = folder + QLatin1Char('/') + QFile::decodeName(event.name);
+        if (event.mask & (IN_CREATE | IN_MOVED_TO)) {
+            tellLists([&] { org::kde::KDirNotify::emitFilesAdded(QUrl::fromLocalFile(folder)); });
+        } else if (event.mask & (IN_DELETE | IN_MOVED_FROM)) {
+            m_known.remove(path);
+            tellLists([&] { org::kde::KDirNotify::emitFilesRemoved({QUrl::fromLocalFile(path)}); });
+        } else if (m_known.contains(path)) {
+            read(path);
+        }
+    }
+
+    /// KDE's lists of folders depend on KDirWatch, which is in time in KDE Frameworks 5.
+    template <typename Tell> static void tellLists(Tell tell) {
+#if KIO_VERSION >= QT_VERSION_CHECK(6, 0, 0)
+        tell();
+#else
+        Q_UNUSED(tell)
+#endif
     }
 
     static QStringList overlays(const Entry &entry) {
