@@ -31,15 +31,13 @@ enum StatusLines {
             "  \($0.chat): \($0.problem)"
         }
         let totals = "  " + StatusTotals(status).line(rate: rate)
-        return [head, totals]
-            + [
-                LastErrorLine.text(status.lastError, now: SystemWallClock().now()).map { "  " + $0 },
-                core, fullDisk(status.fullDisk), suspended, connections(status), room(status.room), kernel,
-                callers,
-            ].compactMap { $0 }
-            + WaitingWords.lines(status.waiting) + silent
-            + keeping(status.keeping)
-            + verification(status.verified) + status.transfers.map(line)
+        let lastError = LastErrorLine.text(status.lastError, now: SystemWallClock().now()).map { "  " + $0 }
+        let facts: [String?] = [
+            head, totals, lastError, core, fullDisk(status.fullDisk), suspended, connections(status),
+            room(status.room), kernel, callers,
+        ]
+        let waiting = WaitingWords.lines(status.waiting) + silent + keeping(status.keeping)
+        return facts.compactMap { $0 } + waiting + verification(status.verified) + status.transfers.map(line)
     }
 
     /// Returns nil for a mount that answers.
