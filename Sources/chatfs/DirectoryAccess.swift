@@ -268,7 +268,8 @@ extension Ways {
 
     /// Reads the secret of an option with the number of a descriptor; nil if it is absent.
     static func secret(
-        _ invocation: Invocation, _ option: Option<String?>, _ read: (OpenFile) throws -> UnlockingSecret
+        _ invocation: Invocation, _ option: Option<String?>,
+        _ read: (OpenFile) throws(KeySlotsError) -> UnlockingSecret
     ) throws -> UnlockingSecret? {
         try invocation.file(option).map { file in try naming("--" + option.name) { try read(file) } }
     }

@@ -199,7 +199,7 @@ enum KeyCommand {
     }
 
     private static func newPassphrase(from invocation: Invocation) throws -> UnlockingSecret? {
-        try Ways.secret(invocation, newPassphrase) { try .passphrase(from: $0) }
+        try Ways.secret(invocation, newPassphrase, UnlockingSecret.passphrase(from:))
     }
 
     /// Returns the given passphrase, or prompts for it.

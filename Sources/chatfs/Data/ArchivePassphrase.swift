@@ -13,7 +13,7 @@ enum ArchivePassphrase {
     /// Reads it from the descriptor, or prompts for it. Blocks.
     /// - Parameter isNew: True for a new archive, whose passphrase is typed twice.
     static func read(_ invocation: Invocation, isNew: Bool) throws -> SecretBytes {
-        if let given = try Ways.secret(invocation, option, { try .passphrase(from: $0) }) {
+        if let given = try Ways.secret(invocation, option, UnlockingSecret.passphrase(from:)) {
             guard case .passphrase(let secret) = given else { preconditionFailure("a passphrase was read") }
             return secret
         }
