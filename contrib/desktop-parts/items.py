@@ -23,6 +23,8 @@ ROLES = {Atspi.Role.MENU_ITEM, Atspi.Role.CHECK_MENU_ITEM, Atspi.Role.PUSH_BUTTO
 # The key to the next item, and the one that presses it.
 KEYS = {"menu": ("Down", "Return"), "button": ("Tab", "space")}
 EVENTS = ("object:state-changed:focused", "focus:")
+# How deep the tree is searched: GTK 4.18 has a menu within 28 others.
+DEPTH = 60
 # Of the walk: its longest, and after how many keys in a row without an answer it ends.
 STEPS, SILENT = 120, 4
 # Seconds for which the tree is searched before the first walk, and in which an item answers a key.
@@ -67,11 +69,11 @@ def role_of(accessible):
 
 def shown(accessible, depth=0):
     """Everything that can be pressed below it and is on the screen."""
-    if depth > 25:
+    if depth > DEPTH:
         return
     try:
         states = accessible.get_state_set()
-        if accessible.get_role() in ROLES and accessible.get_name() and states.contains(Atspi.StateType.SHOWING):
+        if accessible.get_role() in ROLES and name_of(accessible) and states.contains(Atspi.StateType.SHOWING):
             yield accessible
         for index in range(min(accessible.get_child_count(), 200)):
             child = accessible.get_child_at_index(index)
@@ -93,8 +95,8 @@ def press_in_tree(label, names):
     for index in range(desktop.get_child_count()):
         application = desktop.get_child_at_index(index)
         for item in shown(application) if application else ():
-            names.add(item.get_name())
-            if plain(item.get_name()) == label and press(item):
+            names.add(name_of(item))
+            if plain(name_of(item)) == label and press(item):
                 return True
     return False
 
