@@ -333,7 +333,7 @@ struct NotificationTests {
                     import ctypes, sys, time
                     libc = ctypes.CDLL(None)
                     watch = libc.inotify_init()
-                    assert libc.inotify_add_watch(watch, sys.argv[1].encode(), 0x100) >= 0
+                    assert libc.inotify_add_watch(watch, sys.argv[1].encode(), 0x500) >= 0
                     print("watching", flush=True)
                     time.sleep(600)
                     """, mounts.path("bob/alice"),

@@ -93,7 +93,7 @@ struct NotifiedPeopleTests {
                     """
                     import ctypes, os, sys, time
                     libc = ctypes.CDLL(None)
-                    assert libc.inotify_add_watch(libc.inotify_init(), sys.argv[1].encode(), 0x100) >= 0
+                    assert libc.inotify_add_watch(libc.inotify_init(), sys.argv[1].encode(), 0x500) >= 0
                     os.listdir(sys.argv[1])
                     print("shown", flush=True)
                     time.sleep(600)

@@ -174,7 +174,8 @@ struct StateTests {
             inotify wd:2 ino:2a sdev:2d mask:fc6 ignored_mask:0 fhandle-bytes:8
             inotify wd:1 ino:ff sdev:800001 mask:fc6
             inotify wd:3 sdev:2d mask:fc6
-            inotify wd:4 ino:zz sdev:2d
+            inotify wd:4 ino:zz sdev:2d mask:fc6
+            inotify wd:5 ino:2b sdev:2d mask:3c4
             """
         #expect(DisplayedFolders.watched(text, 0x2D) == [42])
         #expect(DisplayedFolders.watched("", 0x2D).isEmpty)

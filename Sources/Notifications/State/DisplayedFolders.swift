@@ -1,4 +1,5 @@
 import Base
+import Glibc
 import Posix
 
 /// Finds folders of a mount that a file manager displays.
@@ -38,17 +39,21 @@ public enum DisplayedFolders {
         return shown
     }
 
-    /// Parses lines like `inotify wd:1 ino:2a sdev:2d mask:…` (proc(5)).
+    /// Parses lines like `inotify wd:1 ino:2a sdev:2d mask:fc6 …` (proc(5)). A file manager watches a displayed
+    /// folder for its own deletion too. ChatFS' plugin in Dolphin does not, because it also watches folders that
+    /// are no longer displayed.
     static func watched(_ text: String, _ device: UInt64) -> Set<UInt64> {
         Set(
             text.split(separator: "\n").compactMap { line -> UInt64? in
                 let fields = line.split(separator: " ")
-                guard fields.first == "inotify",
-                    let inode = fields.first(where: { $0.hasPrefix("ino:") }),
-                    let found = fields.first(where: { $0.hasPrefix("sdev:") }),
-                    UInt64(found.dropFirst(5), radix: 16) == device
+                let number = { (name: String) -> UInt64? in
+                    fields.first { $0.hasPrefix(name) }
+                        .flatMap { UInt64($0.dropFirst(name.count), radix: 16) }
+                }
+                guard fields.first == "inotify", number("sdev:") == device,
+                    let mask = number("mask:"), mask & UInt64(IN_DELETE_SELF) != 0
                 else { return nil }
-                return UInt64(inode.dropFirst(4), radix: 16)
+                return number("ino:")
             })
     }
 }

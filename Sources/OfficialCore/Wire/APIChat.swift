@@ -62,8 +62,9 @@ public struct APIChatInfo: Hashable, Sendable {
             supportedActions: Self.supportedActions(in: reference.chat))
     }
 
-    /// Returns the actions that the core carries out. It owns the copies of files, so none is freed. All messages of notes are the user's own, and their files come
-    /// from no relay; a phone may have files of notes that are not on this machine.
+    /// Returns the actions that the core carries out. It owns the copies of files, so none is freed. All messages of
+    /// notes are the user's own, and their files come from no relay; a phone may have files of notes that are not on this
+    /// machine.
     static func supportedActions(in chat: ChatReference) -> Set<ChatAction> {
         if case .notes = chat { [.upload, .sendText, .messages, .keep] } else { .all.subtracting([.free]) }
     }

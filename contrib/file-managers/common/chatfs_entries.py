@@ -50,8 +50,8 @@ ACTIONS = (
            "All files of this chat are received and copied into your folder of downloads. Save everything?"),
 )
 
-# The emblems (icons/). They are our own, because themes lack some: Adwaita has had none for problems since GNOME 46.
-# An entry with a problem has only that emblem.
+# The emblems (icons/). They are our own, because themes lack some: Adwaita 48 has none for problems. An entry with a
+# problem has only that emblem.
 PROBLEM = "emblem-chatfs-problem"
 KEPT = "emblem-chatfs-kept"
 MOVING = "emblem-chatfs-moving"

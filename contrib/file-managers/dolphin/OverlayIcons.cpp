@@ -60,7 +60,8 @@ private:
             if (watcher >= 0) close(watcher);
         }
 
-        /// Waits for the mount, so never in the main thread.
+        /// Waits for the mount, so never in the main thread. Without IN_DELETE_SELF, by which a mount recognises the
+        /// folders that are displayed now (DisplayedFolders).
         void watch(const QString &folder) {
             const int number = inotify_add_watch(watcher, QFile::encodeName(folder).constData(),
                                                  IN_ATTRIB | IN_CREATE | IN_DELETE | IN_MOVE | IN_ONLYDIR);
